@@ -8,7 +8,7 @@ use lapis_nsd::{AdapterSpec, Caller, Conversation, Tables};
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let geometry = Geometry { slots: 16, chunks: 16, chunk: 1024 };
     let adapter = |name: &str| {
-        AdapterSpec { name: name.to_owned(), network: 0, windows: 4, geometry, interface: None }
+        AdapterSpec { name: name.to_owned(), network: 0, windows: 4, geometry, interface: None, busy_poll: 0 }
     };
     let mut tables = Tables::new(vec![adapter("a"), adapter("b")], 3).expect("memory");
     let caller = |client| Caller { client, user: client as u32, process: 1, administrator: client == 1 };

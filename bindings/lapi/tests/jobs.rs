@@ -328,6 +328,25 @@ fn build_time(text: &str) -> Option<&str> {
     time.chars().all(|c| c.is_ascii_digit() || "-: ".contains(c)).then_some(time)
 }
 
+/// What the library prints of a job in user-space mode names each window of the task.
+//= LAPI Guide, Printing data transfer statistics
+//= type=test
+#[test]
+fn printed_statistics_tell_of_each_window() {
+    let program = compile(&[source("programs/attributes.c")], &[]);
+    let job = Job::of(2).env("LAPIS_TRANSPORT", "hps").env("MP_INSTANCES", "2");
+    let out = job.run(&program).success().stdout();
+    let lines: Vec<&str> = out.lines().filter(|line| line.contains("transport hps: window")).collect();
+    assert_eq!(lines.len(), 2, "{out}");
+    for line in lines {
+        for adapter in ["of sn0 network 0 (", "of sn1 network 1 ("] {
+            assert!(line.contains(adapter), "{line}");
+        }
+        assert_eq!(line.matches(" datagrams sent, ").count(), 2, "{line}");
+        assert_eq!(line.matches(" received)").count(), 2, "{line}");
+    }
+}
+
 /// Two contexts each, and one line of the job.
 //= LAPI Guide, table 39, MP_MSG_API is to be set
 //= type=test

@@ -119,6 +119,11 @@ impl Context {
         (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
     }
 
+    /// What each open transport says of itself at present, for people, with its name.
+    pub fn transport_notes(&self) -> Vec<(&'static str, String)> {
+        self.locked().links.open.iter_mut().map(|link| (link.name(), link.present_note())).collect()
+    }
+
     /// What this context has sent and received so far.
     #[doc(alias = "QUERY_STATISTICS")]
     pub fn statistics(&self) -> Statistics {

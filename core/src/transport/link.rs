@@ -132,6 +132,15 @@ impl Link {
         &self.note
     }
 
+    /// What the instance says of itself at present, for people. What it can do is not asked for.
+    pub fn present_note(&mut self) -> String {
+        let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
+        let mut note = TextBuffer::new();
+        // SAFETY: the places are valid for the call; the entry is there (checked by the loader).
+        let status = unsafe { call!(self.attributes(&mut raw, note.as_raw())) };
+        if outcome(status, "attributes").is_ok() { note.text() } else { String::new() }
+    }
+
     /// Asks the instance again what it can do: some learn it when peers connect. Operations that
     /// went away become stubs.
     pub fn refresh_attributes(&mut self) -> Result<(), Refusal> {

@@ -1,6 +1,7 @@
 //! What there is to show, gathered without printing anything.
 
 use crate::collectives::Collectives;
+use crate::windows::Windows;
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
@@ -30,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) configuration: Option<Vec<Variable>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) collectives: Option<Collectives>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) windows: Option<Windows>,
 }
 
 /// How a program started here would find the other tasks of its job.
@@ -52,6 +55,7 @@ pub(crate) struct Parts {
     pub(crate) transports: bool,
     pub(crate) configuration: bool,
     pub(crate) collectives: bool,
+    pub(crate) windows: bool,
 }
 
 /// Transports, where they were looked for, and which a job would use.
@@ -138,6 +142,7 @@ impl Facts {
             transports: None,
             configuration: None,
             collectives: None,
+            windows: parts.windows.then(Windows::gather),
         };
         let environment = Environment::of_process();
         let mut config = match Config::from_env(&environment) {

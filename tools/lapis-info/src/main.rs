@@ -4,6 +4,7 @@
 mod collectives;
 mod facts;
 mod text;
+mod windows;
 
 use clap::Parser;
 use facts::{Facts, Parts};
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
-Without --bootstrap, --transports, --config or --collectives it shows the first three. The exit code is 0, or 2 if a variable of the environment has a value that \
+Without --bootstrap, --transports, --config, --collectives or --windows it shows the first three. The exit code is 0, or 2 if a variable of the environment has a value that \
 programs would refuse. LAPIS_LOG=info shows how the plugins are looked for, step by step.";
 
 /// Shows how a program started here would find its job, the transports and what they can do, and
@@ -35,6 +36,10 @@ struct Cli {
     #[arg(long)]
     collectives: bool,
 
+    /// Only the adapters of this host, with their windows and what has passed through each
+    #[arg(long)]
+    windows: bool,
+
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -43,12 +48,13 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     lapis_log::install();
-    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives);
+    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives || cli.windows);
     let facts = Facts::gather(Parts {
         bootstrap: all || cli.bootstrap,
         transports: all || cli.transports,
         configuration: all || cli.config,
         collectives: cli.collectives,
+        windows: cli.windows,
     });
     let text = if cli.json {
         json(&facts)

@@ -194,3 +194,32 @@ fn probable_mistakes_are_warnings() {
     assert_eq!(code, Some(0));
     assert!(err.contains("LAPIS_TRANSPROT") && err.contains("LAPIS_TRANSPORT meant"), "{err}");
 }
+
+#[test]
+fn adapters_and_windows_are_those_of_the_daemon() {
+    use lapis_adapters::{channel::Address, client::Daemon, key::Key};
+    use lapis_nsd::{Options, Server, Users, soft_adapters};
+    let name = format!("lapis-test-info-{}", std::process::id());
+    let place = ("LAPIS_NSD", name.as_str());
+    let (code, out, err) = info(&["--windows"], &[place]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("no services daemon") && !out.contains("Transports"), "{out}");
+    let adapters = soft_adapters(2, 2, 8).expect("possible");
+    let options = Options { address: Address::new(&name), adapters, share: 8, users: Users::default() };
+    let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+    let client = Daemon::connect(&Address::new(&name)).expect("a daemon");
+    let _window = client.open("sn1", Some(5), Key::of_text("job")).expect("free");
+    let (_, out, _) = info(&["--windows"], &[place]);
+    let line: Vec<&str> =
+        out.lines().find(|line| line.starts_with("  5,sn1")).expect("told").split_whitespace().collect();
+    assert_eq!((line[1], line[5]), ("open", "0"), "{out}");
+    let (_, json, _) = info(&["--windows", "--json"], &[place]);
+    let facts: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let adapters = facts["windows"]["adapters"].as_array().expect("a list");
+    assert_eq!(adapters.len(), 2);
+    assert_eq!(adapters[1]["name"], "sn1");
+    assert_eq!(adapters[1]["not_free"][0]["window"], 5);
+    assert_eq!(adapters[1]["not_free"][0]["counts"]["taken"], 0);
+    // The whole listing does without: transports say what is amiss.
+    assert!(!info(&[], &[place]).1.contains("Adapters and windows"));
+}

@@ -20,6 +20,9 @@ pub struct AdapterSpec {
     pub geometry: Geometry,
     /// The interface that it is; none: it is soft.
     pub interface: Option<String>,
+    /// For how many microseconds a look at an interface's window makes the driver poll; 0: not at
+    /// all.
+    pub busy_poll: u32,
 }
 
 /// Soft adapters `sn0`, `sn1`, …, spread over networks.
@@ -43,6 +46,7 @@ pub fn soft_adapters(count: u32, networks: u32, windows: u32) -> Result<Vec<Adap
         windows,
         geometry: Geometry::default(),
         interface: None,
+        busy_poll: 0,
     };
     Ok((0..count).map(spec).collect())
 }
@@ -76,6 +80,7 @@ pub fn eth_adapters(texts: &[String], first: u32, windows: u32) -> Result<Vec<Ad
             windows,
             geometry,
             interface: Some(name.to_owned()),
+            busy_poll: 0,
         })
     };
     (first..).zip(texts).map(spec).collect()

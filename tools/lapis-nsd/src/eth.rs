@@ -8,6 +8,7 @@
 //! | `bpf.rs` | the few calls of bpf(2) that it takes to put it there |
 //! | `holder.rs` | the process that keeps it there when the daemon has died |
 //! | `frames.rs` | sockets and the memory that they share |
+//! | `queues.rs` | how many queues an interface has |
 //! | `interface.rs` | an interface that the daemon has taken |
 //!
 //! The program is some thirty instructions without relocations. Libraries that load programs want
@@ -20,3 +21,4 @@ pub(crate) mod holder;
 pub(crate) mod interface;
 pub(crate) mod netlink;
 pub(crate) mod program;
+pub(crate) mod queues;

@@ -33,6 +33,12 @@ struct Cli {
     /// How many windows each interface has
     #[arg(long, value_name = "N", default_value_t = 16)]
     eth_windows: u32,
+    /// Has whoever looks for arrivals at a window of an interface make the driver look for
+    /// microseconds, where it would wait for interrupts. For interfaces with interrupts that are
+    /// put off (napi_defer_hard_irqs, gro_flush_timeout); elsewhere it costs a system call at each
+    /// look
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+    eth_busy_poll: u32,
     /// A user, by number, who may have windows of interfaces, beside root and the daemon's user;
     /// may be repeated. His tasks can send any frame there
     #[arg(long, value_name = "UID")]
@@ -101,7 +107,9 @@ fn adapters(cli: &Cli) -> Result<Vec<AdapterSpec>, String> {
         0 if !cli.eth.is_empty() => Vec::new(),
         _ => soft_adapters(soft, cli.networks.min(soft), cli.windows)?,
     };
-    adapters.extend(eth_adapters(&cli.eth, soft, cli.eth_windows)?);
+    let mut interfaces = eth_adapters(&cli.eth, soft, cli.eth_windows)?;
+    interfaces.iter_mut().for_each(|adapter| adapter.busy_poll = cli.eth_busy_poll);
+    adapters.extend(interfaces);
     Ok(adapters)
 }
 

@@ -207,8 +207,9 @@ impl Tables {
         let interface = card.interface.as_ref();
         let counts = |number: u32, open: &Opened| {
             let (taken, refused, notes) = open.parts.counts().ok()?;
+            let frames = interface.map_or(0, |(interface, _)| interface.taken(number));
             Some(Counts {
-                taken,
+                taken: taken.wrapping_add(frames),
                 refused,
                 lost: interface.map_or(0, |(interface, _)| interface.lost(number)),
                 notes,
@@ -390,7 +391,7 @@ impl Tables {
 impl Card {
     fn new(mut spec: AdapterSpec) -> Result<Self, String> {
         let interface = match &spec.interface {
-            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT)?),
+            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT, spec.busy_poll)?),
             None => None,
         };
         let interface = interface.map(|mut interface| {
@@ -417,7 +418,7 @@ impl Card {
             name: self.spec.name.clone(),
             kind: if interface.is_some() { "eth" } else { "soft" }.to_owned(),
             interface: interface.map(|(interface, _)| interface.name().to_owned()),
-            mode: interface.and_then(|(interface, _)| interface.mode()).map(str::to_owned),
+            mode: interface.and_then(|(interface, _)| interface.mode()),
             refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
             soon: interface.is_some_and(|(interface, _)| interface.is_refused_for_now()),
             network: self.spec.network,

@@ -83,6 +83,22 @@ impl Space {
         all && self.ip_all(&here)
     }
 
+    /// Takes a host's addresses of IPv4 from its rails, and gives them fd17:N::HOST in their place.
+    pub fn only_v6(&self, rails: u32, number: u32) -> bool {
+        // Nobody else is here who could have the addresses: the kernel need not ask for seconds.
+        let sure =
+            |which: &str| std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/accept_dad"), "0").is_ok();
+        let mut lines = Vec::new();
+        for rail in 0..rails {
+            lines.push(format!("link set r{rail} down"));
+            lines.push(format!("addr flush dev r{rail}"));
+            lines.push(format!("link set r{rail} up"));
+            lines.push(format!("addr add fd17:{rail}::{number}/64 dev r{rail} nodad"));
+        }
+        let all = || (0..rails).all(|rail| sure(&format!("r{rail}"))) && sure("all");
+        self.inside(all) && self.ip_all(&lines)
+    }
+
     /// Joins two by so many pairs of interfaces `rN`, with the addresses 10.217.N.1 and 10.217.N.2.
     pub fn join(&self, other: &Self, rails: u32) -> bool {
         let mut here = vec!["link set lo up".to_owned()];

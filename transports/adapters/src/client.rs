@@ -14,7 +14,7 @@ use crate::soft::Parts;
 use lapis_core::sync::{AtomicU32, Ordering};
 use sha2::{Digest, Sha256};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -260,7 +260,7 @@ impl Daemon {
     ///
     /// # Errors
     /// There is no way from there, or it is no adapter of an Ethernet.
-    pub fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Option<Hop>, DaemonError> {
+    pub fn hop(&self, adapter: &str, address: IpAddr) -> Result<Option<Hop>, DaemonError> {
         match self.ask(&Request::Hop { adapter: adapter.to_owned(), address }, &[])?.0 {
             Reply::Hop { hop } => Ok(hop),
             other => Err(self.confused(&other)),

@@ -19,7 +19,7 @@ pub mod ring;
 
 use pool::Layout;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 /// What a window of an Ethernet interface is, beside its memory and bell.
@@ -29,13 +29,15 @@ pub struct Wire {
     /// The interface's own address.
     pub mac: [u8; 6],
     /// The interface's address of the Internet protocol.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The window's UDP port.
     pub port: u16,
     /// The longest datagram, in bytes.
     pub room: u32,
     /// How the frames' memory is divided.
     pub layout: Layout,
+    /// Whoever waits at the window's socket makes the driver look for arrivals itself.
+    pub busy_poll: bool,
     /// The driver moves frames without copying them, and says itself when it must be woken.
     pub zero_copy: bool,
 }

@@ -21,6 +21,7 @@
 //! | `protocol.rs` | what is said to the daemon of the windows, and by it |
 //! | `channel.rs` | messages with descriptors over a UNIX socket |
 //! | `client.rs` | a connection to the daemon |
+//! | `status.rs` | what people and scripts are shown of adapters and windows |
 
 pub mod bell;
 #[cfg(not(loom))]
@@ -38,6 +39,8 @@ pub mod memory;
 pub mod protocol;
 #[cfg(not(loom))]
 pub mod soft;
+#[cfg(not(loom))]
+pub mod status;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -8,7 +8,7 @@ use crate::eth::{Hop, Wire};
 use crate::fifo::{Geometry, NOTES};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
 pub const VERSION: u32 = 3;
@@ -90,7 +90,7 @@ pub enum Request {
         /// The adapter's name.
         adapter: String,
         /// Where to.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
     /// Gives back a window that this client has opened. [`Reply::Done`].
     Close {

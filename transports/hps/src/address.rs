@@ -5,7 +5,8 @@
 //!
 //!   landmark:  pid: 4 │ nonce at: 8 │ scratch at: 8 │ nonce: 8
 //!   window:    network: 4 │ adapter: 4 │ window: 4 │ length of the name: 1 │ name
-//!              │ length: 1, 0 or 8 │ of an Ethernet's: address: 4 │ port: 2 │ longest datagram: 2
+//!              │ length: 1, 0, 8 or 20 │ of an Ethernet's: address: 4 or 16 │ port: 2
+//!              │ longest datagram: 2
 //! ```
 //!
 //! Numbers are little endian. `host` tells whose windows can be reached from where. By the
@@ -15,7 +16,7 @@
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;
 use lapis_cross_memory::Landmark;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 const MAGIC: &[u8; 4] = b"LHW\x03";
 
@@ -33,10 +34,22 @@ pub(crate) struct Entry {
 /// Where a window is on an Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contact {
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     pub(crate) port: u16,
     /// The longest datagram that it takes.
     pub(crate) room: u16,
+}
+
+impl Contact {
+    /// Length and contents.
+    fn encode(self) -> Vec<u8> {
+        let address = match self.address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        [&[address.len() as u8 + 4], &address[..], &self.port.to_le_bytes(), &self.room.to_le_bytes()]
+            .concat()
+    }
 }
 
 /// All windows of a task.
@@ -60,7 +73,7 @@ impl Card {
         out.push(0);
         for entry in &self.entries {
             let name = entry.place.adapter.as_bytes();
-            if out.len() + 22 + name.len() > MAX_ADDRESS || name.len() > 255 {
+            if out.len() + 34 + name.len() > MAX_ADDRESS || name.len() > 255 {
                 break;
             }
             for number in [entry.network, entry.index, entry.place.window] {
@@ -68,12 +81,7 @@ impl Card {
             }
             out.push(name.len() as u8);
             out.extend_from_slice(name);
-            out.push(if entry.wire.is_some() { 8 } else { 0 });
-            if let Some(Contact { address, port, room }) = entry.wire {
-                out.extend_from_slice(&address.octets());
-                out.extend_from_slice(&port.to_le_bytes());
-                out.extend_from_slice(&room.to_le_bytes());
-            }
+            out.extend_from_slice(&entry.wire.map_or_else(|| vec![0], Contact::encode));
             out[count_at] += 1;
         }
         out
@@ -94,15 +102,19 @@ impl Card {
             let (name, others) = rest.split_at_checked(usize::from(len))?;
             rest = others;
             let adapter = std::str::from_utf8(name).ok()?.to_owned();
-            let [len] = take(&mut rest)?;
-            let wire = match len {
-                0 => None,
-                8 => Some(Contact {
-                    address: Ipv4Addr::from(take::<4>(&mut rest)?),
+            let address = match take(&mut rest)? {
+                [0] => None,
+                [8] => Some(IpAddr::from(take::<4>(&mut rest)?)),
+                [20] => Some(IpAddr::from(take::<16>(&mut rest)?)),
+                _ => return None,
+            };
+            let wire = match address {
+                None => None,
+                Some(address) => Some(Contact {
+                    address,
                     port: u16::from_le_bytes(take(&mut rest)?),
                     room: u16::from_le_bytes(take(&mut rest)?),
                 }),
-                _ => return None,
             };
             entries.push(Entry { network, index, place: Place { adapter, window }, wire });
         }
@@ -119,29 +131,38 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 /// Which windows of two tasks talk to each other, by index: those of one network, in their order.
 /// Both tasks come to the same answer, so that path *n* of one is path *n* of the other. Between
-/// two hosts only windows of an Ethernet do.
+/// two hosts only windows of an Ethernet do, with addresses of one version.
 pub(crate) fn pairs(mine: &Card, theirs: &Card) -> Vec<(usize, usize)> {
     let mut networks: Vec<u32> = mine.entries.iter().map(|entry| entry.network).collect();
     networks.sort_unstable();
     networks.dedup();
     let one_host = mine.host == theirs.host;
-    let of = |card: &Card, network: u32| -> Vec<usize> {
-        let reaches = |entry: &Entry| entry.network == network && (one_host || entry.wire.is_some());
-        (0..card.entries.len()).filter(|at| reaches(&card.entries[*at])).collect()
+    let of = |card: &Card, network: u32, is_v6: bool| -> Vec<usize> {
+        let by_wire = |entry: &Entry| entry.wire.is_some_and(|wire| wire.address.is_ipv6() == is_v6);
+        // Memory has no addresses.
+        let reaches = |entry: &Entry| if one_host { !is_v6 } else { by_wire(entry) };
+        let is_one = |entry: &Entry| entry.network == network && reaches(entry);
+        (0..card.entries.len()).filter(|at| is_one(&card.entries[*at])).collect()
     };
-    networks.into_iter().flat_map(|network| of(mine, network).into_iter().zip(of(theirs, network))).collect()
+    let all = networks.into_iter().flat_map(|network| [(network, false), (network, true)]);
+    all.flat_map(|(network, is_v6)| of(mine, network, is_v6).into_iter().zip(of(theirs, network, is_v6)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    const ADDRESSES: [IpAddr; 2] =
+        [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::new(0xfd00, 1, 2, 3, 4, 5, 6, 7))];
 
     fn card(networks: &[u32]) -> Card {
         let entry = |(at, network): (usize, &u32)| Entry {
             network: *network,
             index: at as u32,
             place: Place { adapter: format!("sn{at}"), window: 7 * at as u32 },
-            wire: (at % 2 == 1).then_some(Contact { address: [10, 0, 0, 9].into(), port: 9, room: 1460 }),
+            wire: (at % 2 == 1).then_some(Contact { address: ADDRESSES[at / 2 % 2], port: 9, room: 1460 }),
         };
         let landmark = Landmark { pid: 7, nonce_at: 1 << 40, scratch_at: 8, nonce: u64::MAX };
         Card { host: 5, landmark, entries: networks.iter().enumerate().map(entry).collect() }
@@ -176,8 +197,12 @@ mod tests {
 
     #[test]
     fn between_hosts_windows_of_an_ethernet_alone_pair() {
-        let (mine, theirs) = (card(&[0, 0, 1, 1]), Card { host: 6, ..card(&[1, 1, 0, 0]) });
-        assert_eq!(pairs(&mine, &theirs), [(1, 3), (3, 1)]);
-        assert_eq!(pairs(&theirs, &mine), [(3, 1), (1, 3)]);
+        // sn1 has an address of IPv4, sn3 one of IPv6, and so on.
+        let (mine, theirs) = (card(&[0, 0, 1, 1]), Card { host: 6, ..card(&[1, 0, 0, 1]) });
+        assert_eq!(pairs(&mine, &theirs), [(1, 1), (3, 3)]);
+        assert_eq!(pairs(&theirs, &mine), [(1, 1), (3, 3)]);
+        let (mine, theirs) = (card(&[9, 0, 9, 1]), Card { host: 6, ..card(&[9, 1, 9, 0, 9, 0]) });
+        assert_eq!(pairs(&mine, &theirs), [(1, 5)], "a version speaks with its like");
+        assert_eq!(pairs(&theirs, &mine), [(5, 1)]);
     }
 }

@@ -1,6 +1,7 @@
 //! One window of this task, and what arrives in it.
 
 use crate::address::Entry;
+use crate::waiter::Notifier;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::{Parts, Window};
@@ -11,7 +12,7 @@ use std::io;
 const ARENA: usize = 256 << 10;
 
 /// Room in the arena without which no frame is taken, so that none is lost for want of it.
-const LONGEST: usize = 4096;
+const LONGEST: usize = 16 << 10;
 
 /// Copies begin at multiples of this.
 const ALIGNED: usize = 64;
@@ -37,6 +38,15 @@ impl Arena {
     }
 }
 
+/// What a window has been through.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// Datagrams taken out.
+    received: u64,
+    /// Datagrams that senders had to give up.
+    refused: u64,
+}
+
 /// A window with what the daemon is told of it.
 pub(crate) struct Rail {
     pub(crate) entry: Entry,
@@ -45,8 +55,12 @@ pub(crate) struct Rail {
     pub(crate) window: Window,
     /// Its socket on an Ethernet.
     pub(crate) port: Option<Port>,
+    /// The socket ends sleeps. The kernel then tells of each frame that comes and goes, which costs
+    /// a round trip a twentieth (docs/performance.md): so it is asked to before a sleep only.
+    watched: bool,
     /// Whether the adapter is up.
     pub(crate) up: bool,
+    counts: Counts,
     looks: u32,
     /// The state of next hops that this task has seen.
     pub(crate) hops: u32,
@@ -55,7 +69,17 @@ pub(crate) struct Rail {
 impl Rail {
     pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self { entry, parts, window, port, up: true, looks: 0, hops: 0 })
+        Ok(Self {
+            entry,
+            parts,
+            window,
+            port,
+            watched: false,
+            up: true,
+            counts: Counts::default(),
+            looks: 0,
+            hops: 0,
+        })
     }
 
     /// The longest datagram.
@@ -86,7 +110,41 @@ impl Rail {
             events[n] = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
             n += 1;
         }
+        self.counts.received += n as u64;
         n
+    }
+
+    /// Has arrivals end sleeps from now on, or no more. False: nothing can be told of some.
+    pub(crate) fn watch(&mut self, on: bool, notifier: &Notifier) -> bool {
+        let fifo = self.window.fifo();
+        let quiet = if on {
+            fifo.arm()
+        } else {
+            fifo.disarm();
+            true
+        };
+        let Some(port) = self.port.as_ref().filter(|_| self.watched != on) else { return quiet };
+        let done = if on { notifier.watch(port) } else { notifier.unwatch(port) };
+        self.watched = on;
+        quiet && done.is_ok()
+    }
+
+    /// What has passed through it, for people; `sent` is what the ways from it have counted.
+    /// Nothing, if that is nothing.
+    pub(crate) fn told(&self, sent: u64) -> String {
+        let Counts { received, refused } = self.counts;
+        if sent + received == 0 {
+            return String::new();
+        }
+        let mut text = format!(" ({sent} datagrams sent, {received} received");
+        let lost = self.port.as_ref().and_then(|port| port.statistics().ok());
+        let lost = lost.map_or(0, |s| s.rx_dropped + s.rx_ring_full.unwrap_or(0));
+        for (count, what) in [(refused, "refused for want of room"), (lost, "lost for want of room")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text + ")"
     }
 
     /// Datagrams that senders had to give up, if it is time to look.
@@ -97,6 +155,8 @@ impl Rail {
             return 0;
         }
         self.looks = 0;
-        self.window.fifo().take_refused()
+        let refused = self.window.fifo().take_refused();
+        self.counts.refused += u64::from(refused);
+        refused
     }
 }

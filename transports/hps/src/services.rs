@@ -6,7 +6,7 @@ use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// Between two tries to reach a daemon after one has gone.
@@ -83,7 +83,7 @@ impl Services {
     }
 
     /// The next hop from an adapter to an address, waited for.
-    pub(crate) fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Hop, String> {
+    pub(crate) fn hop(&self, adapter: &str, address: IpAddr) -> Result<Hop, String> {
         let begun = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
@@ -103,7 +103,7 @@ impl Services {
     }
 
     /// The same if it is known at once.
-    pub(crate) fn known_hop(&self, adapter: &str, address: Ipv4Addr) -> Option<Hop> {
+    pub(crate) fn known_hop(&self, adapter: &str, address: IpAddr) -> Option<Hop> {
         if self.gone { None } else { self.daemon.hop(adapter, address).ok().flatten() }
     }
 

@@ -220,12 +220,7 @@ impl Hps {
     fn ring_bells(&mut self, on: bool) -> bool {
         let mut quiet = true;
         for rail in &mut self.rails {
-            let fifo = rail.window.fifo();
-            if on {
-                quiet &= fifo.arm();
-            } else {
-                fifo.disarm();
-            }
+            quiet &= rail.watch(on, &self.notifier);
         }
         self.armed = on;
         quiet
@@ -309,7 +304,6 @@ impl Transport for Hps {
         let notifier = Notifier::new()
             .and_then(|notifier| {
                 rails.iter().try_for_each(|r| notifier.watch(r.window.bell()))?;
-                rails.iter().filter_map(|r| r.port.as_ref()).try_for_each(|port| notifier.watch(port))?;
                 Ok(notifier)
             })
             .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
@@ -360,15 +354,16 @@ impl Transport for Hps {
             zcopy_from: direct::FROM,
             ..Limits::default()
         };
-        let tell = |rail: &Rail| {
+        let tell = |(at, rail): (usize, &Rail)| {
+            let sent = ways().filter(|way| way.rail == at).map(|way| way.sent).sum();
             let down = if rail.up { "" } else { " down" };
             let wire = rail.port.as_ref().map(Port::wire).map_or_else(String::new, |wire| {
                 let how = if wire.zero_copy { ", zero-copy" } else { "" };
                 format!(" at {}:{} by AF_XDP{how}", wire.address, wire.port)
             });
-            format!("{} network {}{wire}{down}", rail.entry.place, rail.entry.network)
+            format!("{} network {}{wire}{down}{}", rail.entry.place, rail.entry.network, rail.told(sent))
         };
-        let mut note: Vec<String> = self.rails.iter().map(tell).collect();
+        let mut note: Vec<String> = self.rails.iter().enumerate().map(tell).collect();
         let mut caps = Self::CAPS;
         if let Some(why) = &self.windows_only {
             caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;

@@ -42,6 +42,11 @@ impl Notifier {
         Ok(epoll::add(&self.all, fd, EventData::new_u64(0), when)?)
     }
 
+    /// Counts it among them no more.
+    pub(crate) fn unwatch(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.all, fd)?)
+    }
+
     /// Ends sleeps every so often from now on, or no more.
     pub(crate) fn stir_every(&self, pause: Option<Duration>) -> io::Result<()> {
         let nanos = pause.map_or(0, |pause| pause.as_nanos().min(999_999_999));

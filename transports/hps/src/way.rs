@@ -5,7 +5,7 @@ use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::RawSlice;
 use lapis_core::transport::copy::copy_long;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
@@ -31,7 +31,7 @@ pub(crate) enum Link {
 pub(crate) struct Wire {
     pub(crate) template: Template,
     /// Where the peer's window is.
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     pub(crate) port: u16,
     /// The longest datagram that it takes.
     pub(crate) theirs: usize,
@@ -48,6 +48,8 @@ pub(crate) struct Way {
     /// Both adapters are up.
     pub(crate) up: bool,
     pub(crate) link: Link,
+    /// Datagrams that went this way.
+    pub(crate) sent: u64,
     /// Datagrams of the batch at hand that have gone already.
     partial: usize,
     /// The owner's progress when the window was full, and how often it has been since.
@@ -57,7 +59,7 @@ pub(crate) struct Way {
 
 impl Way {
     pub(crate) fn new(rail: usize, index: Option<usize>, link: Link) -> Self {
-        Self { rail, index, up: true, link, partial: 0, tail: 0, full: 0 }
+        Self { rail, index, up: true, link, sent: 0, partial: 0, tail: 0, full: 0 }
     }
 
     /// The longest datagram.
@@ -71,12 +73,14 @@ impl Way {
     /// Sends one datagram. False: there is no room.
     #[inline]
     fn put(&mut self, port: Option<&mut Port>, len: usize, write: impl FnOnce(*mut u8)) -> bool {
-        match &mut self.link {
+        let gone = match &mut self.link {
             Link::Memory(sender) => sender.send(len, write),
             // One that is too long for the network now would be lost there.
             Link::Wire(wire) if len > wire.room => true,
             Link::Wire(wire) => port.is_some_and(|port| port.send(&wire.template, len, write)),
-        }
+        };
+        self.sent += u64::from(gone);
+        gone
     }
 
     /// Sends the bytes of `slices` as datagrams of `segment` bytes; the last may be shorter. `port`

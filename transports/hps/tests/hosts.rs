@@ -32,9 +32,18 @@ impl Hosts {
         Self::make_with(test, rails, |_| true)
     }
 
+    /// The same with addresses of IPv6 alone.
+    fn make_v6(test: &str, rails: u32) -> Option<Self> {
+        if !std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            eprintln!("SKIP {test}: this kernel has no IPv6");
+            return None;
+        }
+        Self::make_with(test, rails, |[a, b]| a.only_v6(rails, 1) && b.only_v6(rails, 2))
+    }
+
     /// The same with hosts that something has been done to before their daemons start.
-    fn make_with(test: &str, rails: u32, prepare: impl Fn(&Space) -> bool) -> Option<Self> {
-        let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails) && prepare(b));
+    fn make_with(test: &str, rails: u32, prepare: impl Fn([&Space; 2]) -> bool) -> Option<Self> {
+        let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails) && prepare([a, b]));
         let Some((a, b)) = made else {
             eprintln!("SKIP {test}: this process may not make network namespaces");
             return None;
@@ -158,6 +167,24 @@ fn messages_survive_loss_repetition_and_reordering_across_hosts() {
     assert_eq!(done.lines_with("all-to-all: 48 messages").len(), 2, "{done:?}");
 }
 
+#[test]
+fn everything_goes_over_ipv6() {
+    let Some(hosts) = Hosts::make_v6("v6", 2) else { return };
+    expect_from_all(Hosts::run(&hosts.job(4), &["all-to-all"]), 4, "all-to-all: 96 messages");
+    let done = Hosts::run(&hosts.job(3), &["one-sided"]).expect_quiet(0);
+    assert_eq!(done.sorted().len(), 6, "{done:?}");
+    let stream = hosts.stream("yes");
+    for round in 0..10 {
+        let (rail, host) = (round % 2, &hosts.spaces[round / 2 % 2]);
+        // With the link the kernel would take addresses of IPv6 away, which adapters need.
+        let keeps = || std::fs::write(format!("/proc/sys/net/ipv6/conf/r{rail}/keep_addr_on_down"), "1");
+        host.inside(keeps).expect("may be written");
+        assert!(host.ip(&format!("link set r{rail} down")));
+        assert!(host.ip(&format!("link set r{rail} up")));
+    }
+    stream.finish();
+}
+
 /// Each of two wires is pulled and put back many times, never both at once: no operation fails.
 #[test]
 fn wires_are_pulled_while_messages_are_under_way() {
@@ -177,7 +204,7 @@ fn wires_are_pulled_while_messages_are_under_way() {
 /// changes while messages are under way.
 #[test]
 fn messages_go_on_when_a_neighbour_changes_its_hardware_address() {
-    let strict = |host: &Space| {
+    let strict = |[_, host]: [&Space; 2]| {
         let all = [
             "link set r0 down",
             "link set r0 name below",

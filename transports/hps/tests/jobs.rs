@@ -161,6 +161,51 @@ fn the_daemon_is_killed_at_any_moment_many_times() {
     }
 }
 
+/// Windows reserved by hand, and tasks started by hand that name them.
+//= LAPI Guide, LAPI_Init, user space communication in standalone mode
+//= type=test
+#[test]
+fn tasks_started_by_hand_have_the_windows_that_were_reserved_for_them() {
+    let (address, _daemon) = daemon("by-hand");
+    let control = Daemon::connect(&address).expect("a daemon");
+    for (adapter, window) in [("sn0", 31), ("sn0", 33), ("sn1", 5), ("sn1", 7)] {
+        control.reserve(adapter, Some(window)).expect("free");
+    }
+    let start = |child: usize, network: &str| {
+        let mut command = clean(task());
+        command.arg("all-to-all").env("LAPIS_TRANSPORT_PATH", folder().join("deps"));
+        command.env("MP_MSG_API", "lapi").env("MP_EUILIB", "us").env("LAPIS_NSD", address.as_str());
+        command.env("MP_PROCS", "2").env("MP_CHILD", child.to_string()).env("LAPIS_BOOT_TIMEOUT", "30");
+        command.env("MP_PARTITION", address.as_str()).env("MP_LAPI_NETWORK", network);
+        Running::start(command)
+    };
+    let tasks = [start(0, "@2:31,sn0:5,sn1"), start(1, "@2:33,sn0:7,sn1")];
+    for task in tasks {
+        let done = task.wait().expect(0);
+        assert_eq!(done.lines_with("all-to-all: 48 messages").len(), 1, "{done:?}");
+    }
+    // Those windows it was, and they are this user's still.
+    let said = |adapter| -> Vec<_> {
+        let windows = control.windows(adapter).expect("the daemon lives");
+        windows.into_iter().map(|window| (window.window, window.state)).collect()
+    };
+    let reserved = |numbers: [u32; 2]| numbers.map(|number| (number, "reserved".to_owned()));
+    let mut patience = lapis_testing::Patience::with_myself(Duration::from_secs(20));
+    while said("sn0") != reserved([31, 33]) || said("sn1") != reserved([5, 7]) {
+        assert!(!patience.is_over(), "{:?} {:?}", said("sn0"), said("sn1"));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Another job's window is refused in one line.
+    control
+        .load(&lapis_adapters::protocol::Place { adapter: "sn0".to_owned(), window: 31 }, Key::of_text("x"))
+        .expect("reserved");
+    let (refused, partner) = (start(0, "@2:31,sn0:5,sn1"), start(1, "@2:33,sn0:7,sn1"));
+    let done = refused.wait().expect(3);
+    assert!(done.out.contains("window 31 of sn0"), "{done:?}");
+    // Its partner learns that it has gone.
+    assert_ne!(partner.wait().code, Some(0));
+}
+
 #[test]
 fn full_tables_are_said_in_one_line() {
     let address = Address::new(&format!("lapis-test-hps-full-{}", std::process::id()));

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
 #[path = "../../../lapi/tests/support/mod.rs"]
-mod jobs;
+pub mod jobs;
 
 pub use jobs::{Job, artifacts, checked, scratch, transports};
 
@@ -80,7 +80,7 @@ pub fn succeeds(tasks: u32, program: &Path) -> Vec<String> {
         return vec![Job::of(1).run(program).success().stdout()];
     }
     let there = transports();
-    for missing in ["shm", "udp"].into_iter().filter(|name| !there.contains(name)) {
+    for missing in ["shm", "udp", "hps"].into_iter().filter(|name| !there.contains(name)) {
         eprintln!("SKIPPED over {missing}: liblapis_{missing}.so is not built");
     }
     assert!(!there.is_empty(), "no transport");

@@ -56,6 +56,10 @@ pub(super) fn print(context: &Context) {
         "\n  bulk transfers {} of {} bytes, direct copies refused {}",
         bulk.transfers, bulk.bytes, bulk.refused
     ));
+    // Transports with windows or rails tell what has passed through each.
+    for (name, note) in context.transport_notes().into_iter().filter(|(_, note)| !note.is_empty()) {
+        text.push_str(&format!("\n  transport {name}: {note}"));
+    }
     if let Ok(text) = CString::new(text) {
         // SAFETY: a NUL-terminated string.
         unsafe { libc::puts(text.as_ptr()) };

@@ -2,6 +2,8 @@
 //! a watchdog.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
+pub mod hosts;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +83,8 @@ pub fn checked(command: &mut Command) -> String {
 /// Transports that jobs of several tasks can be tested over.
 pub fn transports() -> Vec<&'static str> {
     // Over windows these interfaces are tried; others stand on the same core.
-    let windows = ["lapis-lapi", "lapis-qnix"].contains(&env!("CARGO_PKG_NAME")).then_some("hps");
+    let windows =
+        ["lapis-lapi", "lapis-fortran", "lapis-qnix"].contains(&env!("CARGO_PKG_NAME")).then_some("hps");
     ["shm", "udp"]
         .into_iter()
         .chain(windows)

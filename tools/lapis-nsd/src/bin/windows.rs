@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::key::Key;
-use lapis_adapters::protocol::{Adapter, Place, Window};
+use lapis_adapters::protocol::Place;
+use lapis_adapters::status;
 use serde::Serialize;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -148,60 +149,9 @@ fn place(text: &str) -> Result<Place, Trouble> {
     parsed.ok_or_else(|| Trouble::Usage(format!("`{text}`: a window is written WINDOW,ADAPTER: 164,sn0")))
 }
 
-#[derive(Serialize)]
-struct Status {
-    #[serde(flatten)]
-    adapter: Adapter,
-    not_free: Vec<Window>,
-}
-
 fn status(daemon: &Daemon, as_json: bool) -> Result<String, DaemonError> {
-    let mut all = Vec::new();
-    for adapter in daemon.adapters()? {
-        let not_free = daemon.windows(&adapter.name)?;
-        all.push(Status { adapter, not_free });
-    }
-    if as_json {
-        return Ok(json(&all));
-    }
-    let mut text = format!(
-        "{:8} {:5} {:>10}  {:5} {:>13} {:>9}  {}\n",
-        "adapter", "kind", "network", "state", "windows taken", "longest", "interface"
-    );
-    for Status { adapter, .. } in &all {
-        let state = if adapter.up { "up" } else { "down" };
-        let taken = format!("{} of {}", adapter.taken, adapter.windows);
-        let mut interface = adapter.interface.clone().unwrap_or_else(|| "-".to_owned());
-        for more in adapter.mode.iter().chain(&adapter.refused) {
-            interface += &format!(", {more}");
-        }
-        text += &format!(
-            "{:8} {:5} {:>10}  {state:5} {taken:>13} {:>9}  {interface}\n",
-            adapter.name, adapter.kind, adapter.network, adapter.longest
-        );
-    }
-    if all.iter().any(|status| !status.not_free.is_empty()) {
-        text += &format!(
-            "\n{:16} {:9} {:>7} {:>9}  {:8} {:>12} {:>8} {:>8}\n",
-            "window", "state", "user", "process", "job", "taken", "refused", "lost"
-        );
-    }
-    for Status { adapter, not_free } in &all {
-        for window in not_free {
-            let name = format!("{},{}", window.window, adapter.name);
-            let process = window.process.map_or("-".to_owned(), |p| p.to_string());
-            let job = window.job.as_deref().unwrap_or("any");
-            let counts = window.counts.map_or(["-"; 3].map(str::to_owned), |counts| {
-                [counts.taken, counts.refused, counts.lost].map(|count| count.to_string())
-            });
-            let [taken, refused, lost] = counts;
-            text += &format!(
-                "{name:16} {:9} {:>7} {process:>9}  {job:8} {taken:>12} {refused:>8} {lost:>8}\n",
-                window.state, window.user
-            );
-        }
-    }
-    Ok(text)
+    let all = status::of(daemon)?;
+    Ok(if as_json { json(&all) } else { status::text(&all) })
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -27,6 +27,7 @@ const PROGRAM_AT_INTERFACE: u32 = 6;
 const ATTACH_AT_INTERFACE: u32 = 37;
 const GENERIC: u32 = 1 << 1;
 const NATIVE: u32 = 1 << 2;
+const FOR_PARTS: u32 = 1 << 5;
 
 /// One call. `attributes` is what the kernel's `bpf_attr` has in it for the command.
 ///
@@ -125,7 +126,12 @@ struct Load {
 }
 
 impl Program {
+    /// Frames of several parts are for it where the kernel (5.18) knows such programs.
     pub(crate) fn load(instructions: &[Instruction]) -> io::Result<Self> {
+        Self::load_with(instructions, FOR_PARTS).or_else(|_| Self::load_with(instructions, 0))
+    }
+
+    fn load_with(instructions: &[Instruction], flags: u32) -> io::Result<Self> {
         let license = c"Dual MIT/GPL";
         let mut name = [0; 16];
         name[..11].copy_from_slice(b"lapis_steer");
@@ -138,7 +144,7 @@ impl Program {
             log_size: 0,
             log: 0,
             kernel: 0,
-            flags: 0,
+            flags,
             name,
         };
         // SAFETY: instructions and license are there for the call.

@@ -20,7 +20,7 @@ use rustix::net::xdp::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,8 @@ pub(crate) struct Frames {
     keeper: OwnedFd,
     pool: Pool,
     pub(crate) zero_copy: bool,
+    /// Sockets make the driver look for arrivals for so long, in microseconds; 0: they don't.
+    busy_poll: u32,
     held: BTreeMap<u32, Held>,
     closing: Vec<Closing>,
     /// Sockets of closed windows leave this table when their last descriptor is closed; no program
@@ -89,14 +91,42 @@ fn keeper(interface: u32, memory: &Memory, layout: Layout, zero_copy: bool) -> i
     sockopt::set_xdp_umem_completion_ring_size(&keeper, layout.completions())?;
     sockopt::set_xdp_rx_ring_size(&keeper, 2)?;
     let how = if zero_copy { SocketAddrXdpFlags::XDP_ZEROCOPY } else { SocketAddrXdpFlags::XDP_COPY };
-    bind(&keeper, &SocketAddrXdp::new(how | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP, interface, 0))?;
+    let parts = if layout.parts > 1 { SocketAddrXdpFlags::XDP_USE_SG } else { SocketAddrXdpFlags::empty() };
+    let how = how | parts | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+    bind(&keeper, &SocketAddrXdp::new(how, interface, 0))?;
     Ok(keeper)
+}
+
+/// Has a socket look for arrivals itself when its owner asks, for so many microseconds, rather than
+/// wait for the device's interrupt.
+///
+/// # Errors
+/// The kernel has no such socket options, or the daemon lacks CAP_NET_ADMIN.
+fn poll_busily(socket: &OwnedFd, micros: u32) -> io::Result<()> {
+    /// Frames that one look takes.
+    const BUDGET: u32 = 64;
+    let set = |option: libc::c_int, value: u32| {
+        // SAFETY: the value is there for the call, with the length that is said.
+        let done = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                (&raw const value).cast(),
+                size_of_val(&value) as libc::socklen_t,
+            )
+        };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    set(libc::SO_PREFER_BUSY_POLL, 1)?;
+    set(libc::SO_BUSY_POLL, micros)?;
+    set(libc::SO_BUSY_POLL_BUDGET, BUDGET)
 }
 
 impl Frames {
     /// Memory of frames for the first queue of an interface: zero-copy where a native program runs
     /// and the driver can. EBUSY says that somebody has the queue, or had it a moment ago.
-    pub(crate) fn make(interface: u32, layout: Layout, native: bool) -> io::Result<Self> {
+    pub(crate) fn make(interface: u32, layout: Layout, native: bool, busy_poll: u32) -> io::Result<Self> {
         let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
         let file = memory::sealed("lapis-frames", layout.bytes())?;
         let memory = Memory::map(&file, layout.bytes())?;
@@ -118,6 +148,7 @@ impl Frames {
             keeper,
             pool,
             zero_copy,
+            busy_poll,
             held: BTreeMap::new(),
             closing: Vec::new(),
             kept,
@@ -161,6 +192,9 @@ impl Frames {
         let socket = socket()?;
         sockopt::set_xdp_rx_ring_size(&socket, self.layout.arrivals)?;
         sockopt::set_xdp_tx_ring_size(&socket, self.layout.send)?;
+        if self.busy_poll > 0 {
+            poll_busily(&socket, self.busy_poll)?;
+        }
         let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, self.interface, 0);
         bind(&socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd: self.keeper.as_fd() })?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
@@ -171,6 +205,11 @@ impl Frames {
         let theirs = socket.try_clone()?;
         self.held.insert(window, Held { socket, arrivals });
         Ok(theirs)
+    }
+
+    /// Datagrams that a window's task says it has taken out.
+    pub(crate) fn taken(&self, window: u32) -> u64 {
+        if self.held.contains_key(&window) { self.pool.taken(window) } else { 0 }
     }
 
     /// Frames to a window for which there was no room.

@@ -6,18 +6,21 @@ use crate::eth::frames::Frames;
 use crate::eth::holder;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
-use lapis_adapters::eth::frame::IN_MTU;
-use lapis_adapters::eth::pool::Layout;
+use crate::eth::queues;
+use lapis_adapters::eth::frame::Version;
+use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
 use lapis_adapters::eth::{Hop, Wire};
 use lapis_adapters::protocol::Why;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Bytes that the kernel keeps free before each frame that it receives, and the Ethernet's head.
-const BEFORE: u32 = 256 + 14;
+/// Bytes that the kernel keeps free at the beginning of each frame that it receives.
+const FREE: u32 = 256;
+/// The Ethernet's head, which an MTU does not count.
+const HEAD: u32 = 14;
 /// Frames of an interface to receive into.
 const RECEIVE: u32 = 4096;
 /// Frames of a window to send from, and entries of its receiving ring.
@@ -49,6 +52,10 @@ pub(crate) struct Interface {
     link: Link,
     /// It has been removed, or has lost its address.
     gone: bool,
+    /// The kernel takes datagrams of several frames here.
+    in_parts: bool,
+    /// Its sockets poll busily for so many microseconds.
+    busy_poll: u32,
     steering: Steering,
     attachment: Option<Attachment>,
     /// Why there is none.
@@ -57,7 +64,7 @@ pub(crate) struct Interface {
     /// Whose windows are open: the frames' memory is for one user.
     user: u32,
     /// The next hops that tasks know, by the addresses that they lead to.
-    hops: HashMap<Ipv4Addr, Via>,
+    hops: HashMap<IpAddr, Via>,
     /// Neighbours were asked last whether they are there.
     asked: Instant,
     /// Somebody let go of something last, which the kernel may need a moment to free.
@@ -67,7 +74,7 @@ pub(crate) struct Interface {
 /// A next hop that tasks were told.
 #[derive(Clone, Copy, Debug)]
 struct Via {
-    address: Ipv4Addr,
+    address: IpAddr,
     mac: [u8; 6],
 }
 
@@ -89,7 +96,7 @@ pub(crate) type Opened = (Wire, [OwnedFd; 3]);
 impl Interface {
     /// Takes an interface. What a daemon before has left to tasks that still run is no error: the
     /// interface is then taken once they have ended.
-    pub(crate) fn take(name: &str, windows: u32, port: u16) -> Result<Self, String> {
+    pub(crate) fn take(name: &str, windows: u32, port: u16, busy_poll: u32) -> Result<Self, String> {
         let asks = |e: io::Error| format!("interface {name}: netlink: {e}");
         let netlink = Netlink::open().map_err(asks)?;
         let link = netlink.named(name).map_err(|e| match e.raw_os_error() {
@@ -99,13 +106,14 @@ impl Interface {
         if link.loopback || link.mac == [0; 6] {
             return Err(format!("{name} is no Ethernet interface"));
         }
-        let address = netlink.address(link.index).map_err(asks)?;
-        let Some((address, _)) = address else {
+        let addresses = netlink.addresses(link.index).map_err(asks)?;
+        let Some((address, _)) = addresses.first().copied() else {
             return Err(format!(
-                "{name} has no IPv4 address: `ip addr add ADDRESS/BITS dev {name}` gives it one"
+                "{name} has no address, of IPv4 or of IPv6 beyond its link: `ip addr add ADDRESS/BITS dev {name}` \
+                 gives it one"
             ));
         };
-        let queues = queues(&link.name).map_err(asks)?;
+        let queues = queues::of(&link.name).map_err(asks)?;
         if queues > 1 {
             return Err(format!(
                 "{name} spreads what it receives over {queues} queues, and windows are at one: \
@@ -117,6 +125,8 @@ impl Interface {
             netlink,
             link,
             gone: false,
+            in_parts: true,
+            busy_poll,
             steering,
             attachment: None,
             refused: None,
@@ -146,9 +156,9 @@ impl Interface {
 
     /// The number of the network that its address says: the same at each of its hosts.
     pub(crate) fn network(&self) -> u32 {
-        let bits = self.netlink.address(self.link.index).ok().flatten().map_or(0, |(_, bits)| bits.min(32));
-        let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-        BY_ADDRESS | (self.steering.address.to_bits() & mask).rotate_right(8)
+        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
+        let own = addresses.iter().find(|(address, _)| *address == self.steering.address);
+        BY_ADDRESS | number_of_network(self.steering.address, own.map_or(0, |(_, bits)| *bits))
     }
 
     fn attach(&mut self) -> io::Result<()> {
@@ -165,7 +175,7 @@ impl Interface {
     }
 
     /// Puts the program at the interface: native if the driver can.
-    fn attached(&self) -> io::Result<Attachment> {
+    fn attached(&mut self) -> io::Result<Attachment> {
         let sockets = Sockets::new(self.steering.windows)?;
         let program = program::load(self.steering, &sockets)?;
         let attached = program.attach(self.link.index, true).map(|link| (link, true));
@@ -174,21 +184,29 @@ impl Interface {
             _ => program.attach(self.link.index, false).map(|link| (link, false)),
         });
         let (link, native) = attached?;
-        // Whether the kernel has AF_XDP at all tells a try.
-        let layout = Layout { receive: 64, windows: 1, send: 64, arrivals: 64, ..self.layout() };
-        Frames::make(self.link.index, layout, native)?;
+        // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
+        let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };
+        let index = self.link.index;
+        self.in_parts = Frames::make(index, little(MOST_PARTS), native, 0).is_ok();
+        if !self.in_parts {
+            Frames::make(index, little(1), native, 0)?;
+        }
         let lease = holder::start(link.as_fd())?;
         Ok(Attachment { _link: link, lease, sockets, native })
     }
 
     fn layout(&self) -> Layout {
-        let chunk = if self.link.mtu + BEFORE <= 2048 { 2048 } else { 4096 };
-        Layout { chunk, receive: RECEIVE, windows: self.steering.windows, send: SEND, arrivals: ARRIVALS }
+        let one = self.link.mtu + HEAD + FREE;
+        let chunk = if one <= 2048 { 2048 } else { 4096 };
+        let parts = if one > chunk && self.in_parts { MOST_PARTS } else { 1 };
+        let windows = self.steering.windows;
+        Layout { chunk, parts, receive: RECEIVE, windows, send: SEND, arrivals: ARRIVALS }
     }
 
     fn room(&self) -> u32 {
         let layout = self.frames.as_ref().map_or_else(|| self.layout(), Frames::layout);
-        self.link.mtu.min(layout.chunk - BEFORE).saturating_sub(IN_MTU as u32)
+        let longest = layout.parts * (layout.chunk - FREE) - HEAD;
+        self.link.mtu.min(longest).saturating_sub(Version::of(self.steering.address).in_mtu() as u32)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -211,16 +229,18 @@ impl Interface {
     }
 
     /// How frames get to tasks.
-    pub(crate) fn mode(&self) -> Option<&'static str> {
+    pub(crate) fn mode(&self) -> Option<String> {
         let native = self.attachment.as_ref()?.native;
         let zero_copy = self.frames.as_ref().is_some_and(|frames| frames.zero_copy);
-        Some(if zero_copy {
+        let how = if zero_copy {
             "zero-copy"
         } else if native {
             "native"
         } else {
             "generic"
-        })
+        };
+        let busily = if self.busy_poll > 0 { ", busy polling" } else { "" };
+        Some(format!("{how}{busily}"))
     }
 
     /// Looks what has become of it, after such news.
@@ -232,8 +252,8 @@ impl Interface {
             // The kernel is short of something: nothing is known to have changed.
             Err(_) => {}
         }
-        let address = self.netlink.address(self.link.index).ok().flatten();
-        let has_address = address.is_some_and(|(address, _)| address == self.steering.address);
+        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
+        let has_address = addresses.iter().any(|(address, _)| *address == self.steering.address);
         let moved = self.link.mac != own;
         if moved && !self.gone {
             // The kernel's own traffic would tell the neighbours in time.
@@ -356,7 +376,7 @@ impl Interface {
         };
         let made = (|| {
             if self.frames.is_none() {
-                self.frames = Some(Frames::make(self.link.index, layout, attachment.native)?);
+                self.frames = Some(Frames::make(self.link.index, layout, attachment.native, self.busy_poll)?);
             }
             let Some(frames) = &mut self.frames else { return Err(io::ErrorKind::NotFound.into()) };
             let socket = frames.open(window)?;
@@ -375,9 +395,15 @@ impl Interface {
             port: self.steering.port + window as u16,
             room: self.room(),
             layout,
+            busy_poll: self.busy_poll > 0,
             zero_copy,
         };
         Ok((wire, fds))
+    }
+
+    /// Datagrams that a window's task says it has taken out.
+    pub(crate) fn taken(&self, window: u32) -> u64 {
+        self.frames.as_ref().map_or(0, |frames| frames.taken(window))
     }
 
     /// Frames to a window for which there was no room.
@@ -405,7 +431,7 @@ impl Interface {
     }
 
     /// The next hop to an address; none, while it is looked for.
-    pub(crate) fn hop(&mut self, to: Ipv4Addr) -> io::Result<Option<Hop>> {
+    pub(crate) fn hop(&mut self, to: IpAddr) -> io::Result<Option<Hop>> {
         let address = self.netlink.next_hop(self.link.index, to)?;
         let Some(mac) = self.netlink.neighbour(self.link.index, address)? else {
             // Who was told one is told the next one, too.
@@ -418,6 +444,24 @@ impl Interface {
             self.hops.insert(to, Via { address, mac });
         }
         Ok(Some(Hop { mac, from: self.link.mac }))
+    }
+}
+
+/// A number for a network, from one of its addresses and how many bits of it are the network's: the
+/// same at each host. Two of IPv6 may get the same number, as likely as two numbers of 31 bits
+/// drawn by lot.
+fn number_of_network(address: IpAddr, bits: u8) -> u32 {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+            (address.to_bits() & mask).rotate_right(8)
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+            let prefix = (address.to_bits() & mask).to_be_bytes();
+            // FNV-1a.
+            prefix.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+        }
     }
 }
 
@@ -443,33 +487,4 @@ fn because(name: &str, e: &io::Error) -> String {
 
 fn is_busy(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
-}
-
-/// Queues over which an interface spreads what it receives.
-fn queues(name: &str) -> io::Result<u32> {
-    #[repr(C)]
-    #[derive(Default)]
-    struct Channels {
-        command: u32,
-        most: [u32; 4],
-        receiving: u32,
-        sending: u32,
-        other: u32,
-        combined: u32,
-    }
-    const GET_CHANNELS: u32 = 0x3c;
-    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
-    // SAFETY: plain data, valid as zeros.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: the request names memory of the length that the command has.
-    let done = unsafe {
-        libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&socket), libc::SIOCETHTOOL as _, &raw mut request)
-    };
-    // Drivers that don't know the question have one queue.
-    Ok(if done < 0 { 1 } else { (channels.receiving + channels.combined).max(1) })
 }

@@ -6,7 +6,7 @@ use rustix::net::{
 };
 use std::collections::HashMap;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const ERROR: u16 = 2;
@@ -23,13 +23,18 @@ const REPLACE: u16 = 0x100;
 const CREATE: u16 = 0x400;
 const ALL: u16 = 0x300;
 
-/// Groups of news: links, neighbours, addresses and routes of IPv4.
-const GROUPS: u32 = 1 | 4 | 0x10 | 0x40;
+/// Groups of news: links, neighbours, addresses and routes of IPv4, and those of IPv6.
+const GROUPS: u32 = 1 | 4 | 0x10 | 0x40 | 0x100 | 0x400;
 
 const UP: u32 = 1;
 const CARRIES: u32 = 0x1_0000;
 const LOOPBACK: u32 = 8;
 const IPV4: u8 = 2;
+const IPV6: u8 = 10;
+/// The scope of addresses that lead everywhere, and what flags say of those that don't stand yet,
+/// or clash with somebody's.
+const EVERYWHERE: u8 = 0;
+const UNSETTLED: u8 = 0x08 | 0x40;
 /// States of a neighbour in which its address is known.
 const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 /// The state of one that was not heard of for a while.
@@ -144,8 +149,17 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
-fn address_of(bytes: &[u8]) -> Option<Ipv4Addr> {
-    <[u8; 4]>::try_from(bytes).ok().map(Ipv4Addr::from)
+fn address_of(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+}
+
+/// How the kernel calls the version, and the address's bytes.
+fn parts(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (IPV4, address.octets().to_vec()),
+        IpAddr::V6(address) => (IPV6, address.octets().to_vec()),
+    }
 }
 
 impl Netlink {
@@ -218,23 +232,35 @@ impl Netlink {
         self.link(index, None)
     }
 
-    /// An interface's first address, and how many bits of it are its network's.
-    pub(crate) fn address(&self, index: u32) -> io::Result<Option<(Ipv4Addr, u8)>> {
-        let answers = self.ask(GET_ADDRESS, ALL, &[IPV4, 0, 0, 0, 0, 0, 0, 0])?;
+    /// An interface's addresses, each with how many bits of it are its network's: those of IPv4,
+    /// and then those of IPv6 that lead beyond the link.
+    pub(crate) fn addresses(&self, index: u32) -> io::Result<Vec<(IpAddr, u8)>> {
         let parse = |body: &Vec<u8>| {
-            let is_it = body.first() == Some(&IPV4) && number(body, 4) == Some(index);
+            let [version, bits, flags, scope, ..] = body[..] else { return None };
+            let leads = version == IPV4 || scope == EVERYWHERE && flags & UNSETTLED == 0;
+            let is_it = leads && number(body, 4) == Some(index);
             let more = body.get(8..).filter(|_| is_it)?;
             // The interface's own address; the other one is a peer's, if there is one.
             let own = find(more, 2).or_else(|| find(more, 1))?;
-            Some((address_of(own)?, *body.get(1)?))
+            Some((address_of(own)?, bits))
         };
-        Ok(answers.iter().find_map(parse))
+        let mut all = Vec::new();
+        for version in [IPV4, IPV6] {
+            match self.ask(GET_ADDRESS, ALL, &[version, 0, 0, 0, 0, 0, 0, 0]) {
+                Ok(answers) => all.extend(answers.iter().filter_map(parse)),
+                // A kernel without IPv6.
+                Err(_) if version == IPV6 => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(all)
     }
 
     /// The next hop to an address over an interface.
-    pub(crate) fn next_hop(&self, index: u32, to: Ipv4Addr) -> io::Result<Ipv4Addr> {
-        let mut body = vec![IPV4, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        body.extend(attribute(1, &to.octets()));
+    pub(crate) fn next_hop(&self, index: u32, to: IpAddr) -> io::Result<IpAddr> {
+        let (version, octets) = parts(to);
+        let mut body = vec![version, 8 * octets.len() as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        body.extend(attribute(1, &octets));
         body.extend(attribute(4, &index.to_ne_bytes()));
         let answers = self.ask(GET_ROUTE, 0, &body)?;
         let gateway = answers.first().and_then(|body| find(body.get(12..)?, 5)).and_then(address_of);
@@ -242,7 +268,7 @@ impl Netlink {
     }
 
     /// The hardware's address of a neighbour, if the kernel knows it.
-    pub(crate) fn neighbour(&self, index: u32, of: Ipv4Addr) -> io::Result<Option<[u8; 6]>> {
+    pub(crate) fn neighbour(&self, index: u32, of: IpAddr) -> io::Result<Option<[u8; 6]>> {
         let answers = match self.ask(GET_NEIGHBOUR, 0, &neighbour(index, of, 0)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             answers => answers?,
@@ -251,37 +277,40 @@ impl Netlink {
     }
 
     /// All neighbours at an interface whose hardware's address the kernel knows.
-    pub(crate) fn neighbours(&self, index: u32) -> io::Result<HashMap<Ipv4Addr, Neighbour>> {
-        let answers = self.ask(GET_NEIGHBOUR, ALL, &[IPV4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
+    pub(crate) fn neighbours(&self, index: u32) -> io::Result<HashMap<IpAddr, Neighbour>> {
+        // Of no version in particular: of all.
+        let answers = self.ask(GET_NEIGHBOUR, ALL, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
         let here = answers.iter().filter(|body| number(body, 4) == Some(index));
         Ok(here.filter_map(|body| parse_neighbour(body)).collect())
     }
 
     /// Has the kernel find a neighbour out.
-    pub(crate) fn look_for(&self, index: u32, of: Ipv4Addr) -> io::Result<()> {
+    pub(crate) fn look_for(&self, index: u32, of: IpAddr) -> io::Result<()> {
         self.ask(NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | REPLACE, &neighbour(index, of, USE)).map(drop)
     }
 }
 
-/// A neighbour of IPv4, if its hardware's address is known.
-fn parse_neighbour(body: &[u8]) -> Option<(Ipv4Addr, Neighbour)> {
+/// A neighbour, if its hardware's address is known.
+fn parse_neighbour(body: &[u8]) -> Option<(IpAddr, Neighbour)> {
     let state = u16::from_ne_bytes([*body.get(8)?, *body.get(9)?]);
     let address = address_of(find(body.get(12..)?, 1)?)?;
     let mac = find(body.get(12..)?, 2)?.try_into().ok()?;
     (state & KNOWN != 0).then_some((address, Neighbour { mac, is_stale: state & STALE != 0 }))
 }
 
-fn neighbour(index: u32, of: Ipv4Addr, flags: u8) -> Vec<u8> {
-    let mut body = vec![IPV4, 0, 0, 0];
+fn neighbour(index: u32, of: IpAddr, flags: u8) -> Vec<u8> {
+    let (version, octets) = parts(of);
+    let mut body = vec![version, 0, 0, 0];
     body.extend(index.to_ne_bytes());
     body.extend([0, 0, flags, 0]);
-    body.extend(attribute(1, &of.octets()));
+    body.extend(attribute(1, &octets));
     body
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn the_kernel_tells_of_the_loopback_interface() {
@@ -291,8 +320,8 @@ mod tests {
         assert_eq!(netlink.numbered(lo.index).expect("the same"), lo);
         assert_eq!(netlink.named("lapis-none").expect_err("is nowhere").raw_os_error(), Some(libc::ENODEV));
         if lo.carries {
-            let here = Ipv4Addr::LOCALHOST;
-            assert_eq!(netlink.address(lo.index).expect("asks"), Some((here, 8)));
+            let all = netlink.addresses(lo.index).expect("asks");
+            assert_eq!(all.first(), Some(&(IpAddr::from(Ipv4Addr::LOCALHOST), 8)), "{all:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Answer, Caller, Tables};
 use crate::eth::netlink::Heard;
 use lapis_adapters::protocol::{Reply, Why};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 impl Tables {
@@ -47,7 +47,7 @@ impl Tables {
         self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.settles_in()).min()
     }
 
-    pub(super) fn hop(&mut self, caller: Caller, adapter: &str, address: Ipv4Addr) -> Answer {
+    pub(super) fn hop(&mut self, caller: Caller, adapter: &str, address: IpAddr) -> Answer {
         let Some((interface, _)) = &mut self.card_for(caller, adapter)?.interface else {
             return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
         };

@@ -40,12 +40,19 @@ const MISSES: u32 = 1024;
 const LIST: u32 = 256;
 const LIST_AT: u32 = 16;
 
+/// Frames that a datagram may take up at most: what holds the longest one of an Ethernet with jumbo
+/// frames, beside what the kernel keeps free in each.
+pub const MOST_PARTS: u32 = 4;
+
 /// How the pool's memory is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
     /// Bytes of a frame: 2048 or 4096, as the kernel wants it.
     pub chunk: u32,
+    /// Frames that a datagram may take up, one after the other in memory when it is sent: a power
+    /// of two.
+    pub parts: u32,
     /// Frames to receive into, a power of two; the fill ring's length.
     pub receive: u32,
     /// Windows that the pool has room for.
@@ -60,9 +67,10 @@ pub struct Layout {
 impl Layout {
     /// Whether memory can be divided like this.
     pub fn is_sound(&self) -> bool {
-        let powers = [self.chunk, self.receive, self.send, self.arrivals];
+        let powers = [self.chunk, self.parts, self.receive, self.send, self.arrivals];
         powers.iter().all(|n| n.is_power_of_two())
             && (2048..=4096).contains(&self.chunk)
+            && (1..=MOST_PARTS).contains(&self.parts)
             && (64..=1 << 16).contains(&self.receive)
             && (64..=1 << 12).contains(&self.send)
             && self.arrivals <= 1 << 16
@@ -174,19 +182,45 @@ impl Pool {
         self.list(window, 0).load(Ordering::Relaxed).min(LIST)
     }
 
-    /// Notes that a window has read the frame at an address of the kernel's, to give it back.
-    /// False: the list is full.
+    /// Counts a datagram that a window has taken out of its frames.
     #[inline]
-    pub fn note_read(&self, window: u32, address: u64) -> bool {
+    pub fn count_taken(&self, window: u32) {
+        let count = self.taken(window);
+        // The window's task alone counts.
+        self.taken_word(window).store(count.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Datagrams that a window has taken out, as its task counts them.
+    pub fn taken(&self, window: u32) -> u64 {
+        self.taken_word(window).load(Ordering::Relaxed)
+    }
+
+    fn taken_word(&self, window: u32) -> &AtomicU64 {
+        // Behind the list's count, in the same cache line.
+        let word: *const AtomicU32 = self.list(window, 2);
+        // SAFETY: lists begin at multiples of 64 bytes, and the words before the first frame's are
+        // the list's own: two of them are an aligned word of 64 bits.
+        unsafe { &*word.cast() }
+    }
+
+    /// How many more frames a window can note.
+    #[inline]
+    pub fn room(&self, window: u32) -> u32 {
+        LIST - self.read(window)
+    }
+
+    /// Notes that a window has read the frame at an address of the kernel's, to give it back. There
+    /// must be [room](Self::room), or the frame is lost.
+    #[inline]
+    pub fn note_read(&self, window: u32, address: u64) {
         let count = self.read(window);
         if count == LIST {
-            return false;
+            return;
         }
         let number = (address / u64::from(self.layout.chunk)) as u32;
         self.list(window, LIST_AT + count).store(number, Ordering::Relaxed);
         // SYNC: pairs with the swap in `take_read`.
         self.list(window, 0).store(count + 1, Ordering::Release);
-        true
     }
 
     /// Takes the frames that a window has read, by their addresses: for the daemon, after the
@@ -287,8 +321,8 @@ impl Pool {
         self.unlock(DONE_LOCK_AT);
     }
 
-    /// Adds the frames of a window that have come back to those that it may use.
-    pub fn sent(&self, window: u32, free: &mut Vec<u32>) {
+    /// Tells of each frame of a window that has come back, by its number.
+    pub fn sent(&self, window: u32, mut back: impl FnMut(u32)) {
         for word in 0..self.layout.send / 64 {
             if self.bits(window, word).load(Ordering::Relaxed) == 0 {
                 continue;
@@ -296,14 +330,9 @@ impl Pool {
             // SYNC: pairs with the bits set in `collect`.
             let mut bits = self.bits(window, word).swap(0, Ordering::Acquire);
             while bits != 0 {
-                free.push(word * 64 + bits.trailing_zeros());
+                back(word * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
-        }
-        // A frame that came back twice, after somebody was killed, is one frame.
-        if free.len() > self.layout.send as usize {
-            free.sort_unstable();
-            free.dedup();
         }
     }
 
@@ -314,6 +343,7 @@ impl Pool {
             self.bits(window, word).store(u64::MAX, Ordering::Release);
         }
         self.list(window, 0).store(0, Ordering::Relaxed);
+        self.taken_word(window).store(0, Ordering::Relaxed);
     }
 
     /// Has processes that this one makes by fork(2) not map it: a mapping keeps the kernel's rings.
@@ -333,7 +363,7 @@ mod tests {
 
     #[test]
     fn each_frame_has_its_place_and_unsound_divisions_are_refused() {
-        let layout = Layout { chunk: 2048, receive: 256, windows: 5, send: 128, arrivals: 256 };
+        let layout = Layout { chunk: 2048, parts: 1, receive: 256, windows: 5, send: 128, arrivals: 256 };
         assert!(layout.is_sound());
         assert_eq!(layout.control() % PAGE, 0);
         assert!(layout.lists() >= BITS_AT + 5 * 128 / 8 && layout.lists().is_multiple_of(64));
@@ -344,6 +374,9 @@ mod tests {
         for wrong in [
             Layout { chunk: 1024, ..layout },
             Layout { chunk: 8192, ..layout },
+            Layout { parts: 0, ..layout },
+            Layout { parts: 3, ..layout },
+            Layout { parts: 8, ..layout },
             Layout { receive: 100, ..layout },
             Layout { send: 32, ..layout },
             Layout { windows: 0, ..layout },

@@ -1,15 +1,15 @@
 //! One window's socket: what is sent goes into frames of its own, what arrives is copied out of the
 //! shared ones.
 
-use crate::eth::frame::{self, End, OVERHEAD, Template};
+use crate::eth::frame::{self, End, LONGEST, Template, Version};
 use crate::eth::pool::Pool;
 use crate::eth::ring::{Descriptor, Ring};
 use crate::eth::{Hop, Wire, WireParts};
 use rustix::io::Errno;
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDescOptions, XdpStatistics};
-use rustix::net::{SendFlags, sockopt};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Frames that are given back at once while many arrive.
@@ -35,13 +35,17 @@ pub struct Port {
     /// Keeps the steering program at the interface.
     _lease: OwnedFd,
     wire: Wire,
+    version: Version,
     window: u32,
     tag: [u8; 8],
     arrivals: Ring<Descriptor>,
     departures: Ring<Descriptor>,
     pool: Pool,
-    /// This window's frames that may be written.
+    /// This window's places for datagrams that may be written, each of as many frames as the
+    /// longest datagram takes.
     free: Vec<u32>,
+    /// How many frames of each place are with the kernel.
+    away: Vec<u8>,
     /// Frames lie in the ring that the kernel may not know of.
     waiting: bool,
     counts: Counts,
@@ -65,12 +69,15 @@ impl Port {
         Ok(Self {
             socket,
             _lease: lease,
+            version: Version::of(wire.address),
             window,
             tag,
             arrivals,
             departures,
             pool,
-            free: Vec::with_capacity(2 * wire.layout.send as usize),
+            free: Vec::with_capacity((wire.layout.send / wire.layout.parts) as usize),
+            // All of them come back at first.
+            away: vec![wire.layout.parts as u8; (wire.layout.send / wire.layout.parts) as usize],
             wire,
             waiting: false,
             counts: Counts::default(),
@@ -96,7 +103,7 @@ impl Port {
     }
 
     /// The bytes before datagrams to the window at this address and UDP port, over the next hop.
-    pub fn template(&self, hop: Hop, address: Ipv4Addr, port: u16) -> Template {
+    pub fn template(&self, hop: Hop, address: IpAddr, port: u16) -> Template {
         let from = End { mac: hop.from, address: self.wire.address, port: self.wire.port };
         Template::new(from, End { mac: hop.mac, address, port }, self.tag)
     }
@@ -113,25 +120,29 @@ impl Port {
         // A flood of others' frames keeps nobody here for long.
         for _ in 0..BATCH {
             let position = self.arrivals.consumer();
-            if position == self.arrivals.producer() {
+            let Some(parts) = self.whole(position) else {
+                self.give_back();
+                return None;
+            };
+            if self.pool.room(self.window) < parts {
                 self.give_back();
                 return None;
             }
-            let frame = self.arrivals.read(position);
-            // Noted before it leaves the ring: if this task is killed in between, the daemon finds
-            // it in both.
-            if !self.pool.note_read(self.window, frame.addr) {
-                self.give_back();
-                return None;
+            // Noted before they leave the ring: if this task is killed in between, the daemon finds
+            // them in both.
+            for part in 0..parts {
+                let frame = self.arrivals.read(position.wrapping_add(part));
+                self.pool.note_read(self.window, frame.addr);
             }
-            let len = self.take(&frame, into);
-            self.arrivals.release(position.wrapping_add(1));
+            let len = self.take(position, parts, into);
+            self.arrivals.release(position.wrapping_add(parts));
             if self.pool.read(self.window) >= BATCH {
                 self.give_back();
             }
             match len {
                 Some(len) => {
                     self.counts.arrived += 1;
+                    self.pool.count_taken(self.window);
                     return Some(len);
                 }
                 None => self.counts.refused += 1,
@@ -140,23 +151,62 @@ impl Port {
         None
     }
 
-    /// Other tasks of the user can write to the frame at any time: it is copied, and then looked
-    /// at.
+    /// How many frames the next arrival has, if all of it is there.
     #[inline]
-    fn take(&self, frame: &Descriptor, into: &mut [u8]) -> Option<usize> {
-        let len = (frame.len as usize).min(self.wire.layout.chunk as usize);
-        let bytes = self.pool.bytes(frame.addr, len)?;
-        if len < OVERHEAD {
-            return None;
+    fn whole(&mut self, position: u32) -> Option<u32> {
+        let mut there = self.arrivals.len();
+        if there == 0 && self.wire.busy_poll {
+            // The kernel looks for what has come, in this task's own time.
+            let _ = rustix::net::recv(&self.socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
+            there = self.arrivals.len();
         }
-        let mut head = [0; OVERHEAD];
-        // SAFETY: the frame has at least so many bytes.
-        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), OVERHEAD) };
-        let datagram = frame::parse(&head, len, self.wire.port, self.tag)?;
+        let goes_on = |part: u32| {
+            let frame = self.arrivals.read(position.wrapping_add(part));
+            frame.options.contains(XdpDescOptions::XDP_PKT_CONTD)
+        };
+        (0..there).find(|part| !goes_on(*part)).map(|last| last + 1)
+    }
+
+    /// The bytes of a frame, as the kernel describes it.
+    #[inline]
+    fn bytes(&self, position: u32) -> Option<(*mut u8, usize)> {
+        let frame = self.arrivals.read(position);
+        let len = (frame.len as usize).min(self.wire.layout.chunk as usize);
+        // A short frame is looked at with what lies behind it, which its length then excludes.
+        Some((self.pool.bytes(frame.addr, len.max(LONGEST))?, len))
+    }
+
+    /// Copies a datagram out of the frames from `position` on. Other tasks of the user can write to
+    /// frames at any time: they are copied, and then looked at.
+    #[inline]
+    fn take(&self, position: u32, parts: u32, into: &mut [u8]) -> Option<usize> {
+        let (bytes, len) = self.bytes(position)?;
+        let more = |part: u32| self.bytes(position.wrapping_add(part));
+        let all = if parts == 1 {
+            len
+        } else {
+            len + (1..parts).map(|part| Some(more(part)?.1)).sum::<Option<usize>>()?
+        };
+        let mut head = [0; LONGEST];
+        // SAFETY: the memory has at least so many bytes there.
+        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), LONGEST) };
+        let datagram = frame::parse(&head, all, self.version, self.wire.port, self.tag)?;
         let into = into.get_mut(..datagram)?;
-        // SAFETY: the datagram lies within the frame, as `parse` has checked, and within `into`.
-        unsafe { bytes.add(OVERHEAD).copy_to_nonoverlapping(into.as_mut_ptr(), datagram) };
-        Some(datagram)
+        let from = self.version.overhead();
+        let here = datagram.min(len.checked_sub(from)?);
+        // SAFETY: so many bytes lie in the frame behind the head, and `into` has as many.
+        unsafe { bytes.add(from).copy_to_nonoverlapping(into.as_mut_ptr(), here) };
+        let mut done = here;
+        for part in 1..parts {
+            let (bytes, len) = more(part)?;
+            let here = len.min(datagram - done);
+            let into = into.get_mut(done..done + here)?;
+            // SAFETY: so many bytes lie in the frame, and `into` has as many.
+            unsafe { bytes.copy_to_nonoverlapping(into.as_mut_ptr(), here) };
+            done += here;
+        }
+        // A task of the user that changes lengths meanwhile spoils its own datagrams.
+        (done == datagram).then_some(datagram)
     }
 
     fn give_back(&mut self) {
@@ -175,27 +225,35 @@ impl Port {
         if self.free.is_empty() && !self.find_frames() {
             return false;
         }
+        let layout = self.wire.layout;
         let position = self.departures.producer();
-        if position.wrapping_sub(self.departures.consumer()) >= self.departures.capacity() {
+        let room = self.departures.capacity() - self.departures.len();
+        if room < layout.parts {
             self.flush();
             return false;
         }
-        let Some(number) = self.free.pop() else { return false };
-        let address = self.wire.layout.send_frame(self.window, number);
-        let total = OVERHEAD + len;
+        let Some(place) = self.free.pop() else { return false };
+        let address = layout.send_frame(self.window, place * layout.parts);
+        let total = template.overhead() + len;
         let Some(bytes) = self.pool.bytes(address, total).filter(|_| len <= self.wire.room as usize) else {
-            self.free.push(number);
+            self.free.push(place);
             return false;
         };
-        let head = template.head(len);
         // SAFETY: the frame is this window's, and long enough for head and datagram.
-        unsafe {
-            bytes.copy_from_nonoverlapping(head.as_ptr(), OVERHEAD);
-            write(bytes.add(OVERHEAD));
+        unsafe { template.put(bytes, len, write) };
+        let parts = if layout.parts == 1 { 1 } else { (total as u32).div_ceil(layout.chunk) };
+        self.away[place as usize] = parts as u8;
+        for part in 0..parts {
+            let before = part * layout.chunk;
+            let goes_on = part + 1 < parts;
+            let frame = Descriptor {
+                addr: address + u64::from(before),
+                len: if goes_on { layout.chunk } else { total as u32 - before },
+                options: if goes_on { XdpDescOptions::XDP_PKT_CONTD } else { XdpDescOptions::empty() },
+            };
+            self.departures.write(position.wrapping_add(part), frame);
         }
-        let frame = Descriptor { addr: address, len: total as u32, options: XdpDescOptions::empty() };
-        self.departures.write(position, frame);
-        self.departures.publish(position.wrapping_add(1));
+        self.departures.publish(position.wrapping_add(parts));
         self.waiting = true;
         self.counts.sent += 1;
         true
@@ -205,7 +263,20 @@ impl Port {
     fn find_frames(&mut self) -> bool {
         self.flush();
         self.pool.collect();
-        self.pool.sent(self.window, &mut self.free);
+        let (free, away) = (&mut self.free, &mut self.away);
+        let parts = self.wire.layout.parts;
+        self.pool.sent(self.window, |frame| {
+            let place = frame / parts;
+            // A frame that came back twice, after somebody was killed, is one frame.
+            match away.get_mut(place as usize) {
+                Some(1) => {
+                    away[place as usize] = 0;
+                    free.push(place);
+                }
+                Some(count) => *count = count.saturating_sub(1),
+                None => {}
+            }
+        });
         !self.free.is_empty()
     }
 

@@ -1,0 +1,83 @@
+//! What tasks are told of neighbours and routes.
+
+use super::{hop, hosts, open, patience, v6_hosts};
+use lapis_adapters::client::Daemon;
+use lapis_adapters::key::Key;
+use std::net::IpAddr;
+use std::time::Duration;
+
+#[test]
+fn tasks_hear_of_neighbours_and_routes_that_change() {
+    let Some(hosts) = hosts("hops", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let near = hosts.client(0);
+    let (_, _port) = open(&near, Key::of_text("job"));
+    let there = IpAddr::from([10, 217, 0, 2]);
+    let beyond = IpAddr::from([10, 217, 50, 1]);
+    let until = |what: &str, to: IpAddr, seen: u32, mac: [u8; 6]| {
+        let mut patience = patience();
+        while near.matrix().hops(0) == seen || hop(&near, to).mac != mac {
+            assert!(!patience.is_over(), "{what}: {:?}", near.hop("sn0", to));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let old = hop(&near, there);
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[1].ip("link set r0 address 02:00:00:00:07:01"));
+    until("the neighbour's address", there, seen, [2, 0, 0, 0, 7, 1]);
+    assert_ne!(old.mac, [2, 0, 0, 0, 7, 1]);
+    // Another way to a host beyond. Each interface there answers for its own address alone.
+    let strict = || std::fs::write("/proc/sys/net/ipv4/conf/all/arp_ignore", "1");
+    hosts.spaces[1].inside(strict).expect("may be written");
+    assert!(
+        hosts.spaces[1].ip("link add link r0 name m0 address 02:00:00:00:07:02 type macvlan mode bridge")
+    );
+    assert!(hosts.spaces[1].ip("addr add 10.217.0.77/32 dev m0") && hosts.spaces[1].ip("link set m0 up"));
+    assert!(hosts.spaces[0].ip("route add 10.217.50.0/24 via 10.217.0.2"));
+    assert_eq!(hop(&near, beyond).mac, [2, 0, 0, 0, 7, 1]);
+    hop(&near, IpAddr::from([10, 217, 0, 77]));
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[0].ip("route replace 10.217.50.0/24 via 10.217.0.77"));
+    until("the route", beyond, seen, hop(&near, IpAddr::from([10, 217, 0, 77])).mac);
+    // This host's own address, which frames carry, too.
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[0].ip("link set r0 address 02:00:00:00:07:03"));
+    let mut patience = patience();
+    while near.matrix().hops(0) == seen || hop(&near, there).from != [2, 0, 0, 0, 7, 3] {
+        assert!(!patience.is_over(), "{:?}", near.hop("sn0", there));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The same over IPv6, where neighbours are found and told of in another way.
+#[test]
+fn tasks_hear_of_neighbours_and_routes_that_change_over_ipv6() {
+    let Some(hosts) = v6_hosts("hops6", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let (_, _port) = open(&near, Key::of_text("job"));
+    let (_, _other) = open(&far, Key::of_text("job"));
+    let (here, there) =
+        (IpAddr::from([0xfd17, 0, 0, 0, 0, 0, 0, 1]), IpAddr::from([0xfd17, 0, 0, 0, 0, 0, 0, 2]));
+    let beyond = IpAddr::from([0xfd17, 0x50, 0, 0, 0, 0, 0, 1]);
+    let until = |daemon: &Daemon, to: IpAddr, seen: u32, mac: [u8; 6]| {
+        let mut patience = patience();
+        while daemon.matrix().hops(0) == seen || hop(daemon, to).mac != mac {
+            assert!(!patience.is_over(), "{to}: {:?}", daemon.hop("sn0", to));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    assert!(hosts.spaces[0].ip("route add fd17:50::/64 via fd17:0::2"));
+    assert_eq!(hop(&near, beyond), hop(&near, there));
+    hop(&far, here);
+    // The daemon there advertises the interface's new address.
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[1].ip("link set r0 address 02:00:00:00:07:01"));
+    until(&near, there, seen, [2, 0, 0, 0, 7, 1]);
+    until(&near, beyond, seen, [2, 0, 0, 0, 7, 1]);
+    let seen = far.matrix().hops(0);
+    assert!(hosts.spaces[0].ip("link set r0 address 02:00:00:00:07:03"));
+    until(&far, here, seen, [2, 0, 0, 0, 7, 3]);
+    assert!(!hosts.spaces[0].ip("route get fd17:77::1"), "there is no such way");
+    near.hop("sn0", IpAddr::from([0xfd17, 0x77, 0, 0, 0, 0, 0, 1])).expect_err("is said");
+}
