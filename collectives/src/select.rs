@@ -166,7 +166,7 @@ const TABLE: &[Row] = &[
 /// What goes before the table.
 pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
      broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
-     nor for what has unequal parts, allgatherv excepted";
+     nor for exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -246,11 +246,7 @@ pub enum Way {
 
 /// How memory serves a call, if members of a host map each other's memory.
 pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
-    let unequal = matches!(
-        call,
-        Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. }
-    );
-    if unequal || shape.n == 1 || (call.folds() && shape.reproducible) {
+    if matches!(call, Call::Neighbours { .. }) || shape.n == 1 || (call.folds() && shape.reproducible) {
         return None;
     }
     let wish = wishes.for_call(call);

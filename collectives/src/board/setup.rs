@@ -82,6 +82,10 @@ impl Team {
             else {
                 return Err(by);
             };
+            if std::ptr::eq(input, output) && matches!(call, Call::AllToAllV { .. }) {
+                // What comes may lie where what goes has not been read.
+                return Err(by);
+            }
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
             let Some(plan) = super::run::plan(call, self.rank(), self.len(), of.size()) else {
@@ -99,7 +103,6 @@ impl Team {
                 number,
                 signature: Signature::of(call, of, operator),
                 fold: &fold,
-                size: of.size(),
                 input,
                 output,
             };
