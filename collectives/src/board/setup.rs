@@ -13,13 +13,13 @@ use lapis_schedules::levels;
 
 impl Team {
     /// How memory serves a call where there is some; operands may change places if `reorder`.
-    pub(crate) fn way(&self, call: &Call<'_>, reorder: bool) -> Option<Way> {
-        select::through_memory(call, &self.shape(Type::U8, reorder), &self.0.wishes)
+    pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
+        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
     }
 
     /// The rounds of a call, if it has any.
     pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Rounds> {
-        match self.way(call, reorder)? {
+        match self.way(call, of, reorder)? {
             Way::Host => Rounds::all(call, self.rank(), self.len(), of.size()),
             Way::Levels => {
                 let hosts = self.hosts()?;
