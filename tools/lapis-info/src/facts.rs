@@ -1,6 +1,7 @@
 //! What there is to show, gathered without printing anything.
 
 use crate::collectives::Collectives;
+use crate::copies::Copies;
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
@@ -30,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) configuration: Option<Vec<Variable>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) collectives: Option<Collectives>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copies: Option<Copies>,
 }
 
 /// How a program started here would find the other tasks of its job.
@@ -52,6 +55,7 @@ pub(crate) struct Parts {
     pub(crate) transports: bool,
     pub(crate) configuration: bool,
     pub(crate) collectives: bool,
+    pub(crate) copies: bool,
 }
 
 /// Transports, where they were looked for, and which a job would use.
@@ -138,6 +142,7 @@ impl Facts {
             transports: None,
             configuration: None,
             collectives: None,
+            copies: None,
         };
         let environment = Environment::of_process();
         let mut config = match Config::from_env(&environment) {
@@ -173,6 +178,12 @@ impl Facts {
         match declare(&mut config, &registry, &environment) {
             Ok(unknown) => facts.warnings.extend(unknown.iter().map(ToString::to_string)),
             Err(error) => facts.error = facts.error.or(Some(error.to_string())),
+        }
+        if parts.copies {
+            match Copies::gather(&environment, &config) {
+                Ok(found) => facts.copies = Some(found),
+                Err(why) => facts.error = facts.error.or(Some(why)),
+            }
         }
         if parts.transports {
             let (found, error) = look(&config, dirs, &mut registry);

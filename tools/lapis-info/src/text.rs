@@ -21,6 +21,9 @@ pub(crate) fn write(facts: &Facts, help: bool) -> String {
     if let Some(found) = &facts.collectives {
         found.write(&mut out);
     }
+    if let Some(found) = &facts.copies {
+        found.write(&mut out);
+    }
     out
 }
 
