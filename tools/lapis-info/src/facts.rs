@@ -131,9 +131,9 @@ pub(crate) struct Variable {
 }
 
 impl Facts {
-    /// Looks at the environment, and at what is asked for.
-    pub(crate) fn gather(parts: Parts) -> Self {
-        let mut facts = Self {
+    /// Nothing is known yet.
+    fn none() -> Self {
+        Self {
             version: env!("CARGO_PKG_VERSION"),
             transport_abi: format!("{ABI_MAJOR}.{ABI_MINOR}"),
             warnings: Vec::new(),
@@ -143,7 +143,12 @@ impl Facts {
             configuration: None,
             collectives: None,
             copies: None,
-        };
+        }
+    }
+
+    /// Looks at the environment, and at what is asked for.
+    pub(crate) fn gather(parts: Parts) -> Self {
+        let mut facts = Self::none();
         let environment = Environment::of_process();
         let mut config = match Config::from_env(&environment) {
             Ok((config, warnings)) => {

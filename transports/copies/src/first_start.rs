@@ -62,7 +62,7 @@ mod tests {
         let (guessed, _) = Copies::shipped("Nobody-1-2");
         let held = || {
             let folder = File::open(path.parent().unwrap()).unwrap();
-            // SAFETY: as above.
+            // SAFETY: a call without pointers; the descriptor is open.
             assert_eq!(unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX) }, 0);
             folder
         };

@@ -265,9 +265,13 @@ fn send(pair: &Pair, way: Way, bytes: usize, number: u64) {
     // read now.
     unsafe {
         let past = if let Way::Stream { past: true } = way { LEAST_PAST } else { 0 };
+        if matches!(way, Way::Alone | Way::Attach) {
+            // As a program would, just before it sends: the kernel's copy finds it in this core's
+            // caches, as the other way does.
+            pair.ends[0].0.write_bytes(number as u8, bytes);
+        }
         match way {
-            Way::Line => {}
-            Way::Attach => pair.ends[0].0.write_bytes(number as u8, bytes),
+            Way::Line | Way::Attach => {}
             _ => {
                 let from = std::slice::from_raw_parts(pair.ends[0].0, bytes);
                 store_message(Head::Bytes(&[]), from, place(pair, bytes, number), past);

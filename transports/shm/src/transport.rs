@@ -199,8 +199,7 @@ impl Transport for Shm {
                 params.task, params.tasks
             )));
         }
-        let (heap, copying) = (heap(&host)?, copying(&host)?);
-        let copies = copies(&host, params.tasks)?;
+        let (heap, copying, copies) = (heap(&host)?, copying(&host)?, copies(&host, params.tasks)?);
         let later = meets_later(&host, params.tasks)?;
         let key = Key::new(params.job, params.secret);
         // SAFETY: a call without pointers.
