@@ -59,10 +59,13 @@ pub(crate) struct Rounds {
     work: Round,
 }
 
-/// Lists of a call, on the heap: they stay where they are.
+/// Numbers on the heap: they stay where they are.
+type Numbers = Box<[usize]>;
+
+/// Lists of a call, which stay where they are.
 struct Lists {
     /// Counts and places: of one list of parts, or of what is given and of what is got.
-    parts: [(Box<[usize]>, Box<[usize]>); 2],
+    parts: [(Numbers, Numbers); 2],
     to: Box<Group>,
 }
 

@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
             // The root alone knows of everybody: it need hear nobody who gives it nothing.
             let hears = first && self.hears(member);
             if into.len > 0 || hears {
-                let told = hears.then(|| part.1 as u64);
+                let told = hears.then_some(part.1 as u64);
                 let into = if into.len > 0 { into } else { Span::NONE };
                 out.takes.push(Take { member, at: self.slot(self.me), into, fold: None, told });
             }
