@@ -66,8 +66,8 @@ impl Copies {
         let _ = writeln!(out, "  file:      {}", self.file.as_deref().unwrap_or("none"));
         let _ = writeln!(
             out,
-            "\n  {:>8}  {:12} {:12} {:20} {}",
-            "bytes", "message near", "message far", "put, get: mapped", "put, get: any memory"
+            "\n  {:>8}  {:12} {:12} {:20} put, get: any memory",
+            "bytes", "message near", "message far", "put, get: mapped"
         );
         for choice in &self.choices {
             let _ = writeln!(
