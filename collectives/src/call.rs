@@ -273,6 +273,19 @@ impl Call<'_> {
         )
     }
 
+    /// The same of elements that are a `scale`th as long; those of lists stay.
+    pub(crate) fn scaled(self, scale: usize) -> Self {
+        match self {
+            Self::Broadcast { root, count } => Self::Broadcast { root, count: count * scale },
+            Self::Multicast { root, to, count } => Self::Multicast { root, to, count: count * scale },
+            Self::Gather { root, count } => Self::Gather { root, count: count * scale },
+            Self::Scatter { root, count } => Self::Scatter { root, count: count * scale },
+            Self::AllGather { count } => Self::AllGather { count: count * scale },
+            Self::AllToAll { count } => Self::AllToAll { count: count * scale },
+            other => other,
+        }
+    }
+
     /// Whether parts of the input are read when parts of the output have been written.
     pub(crate) fn reads_while_writing(&self) -> bool {
         matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })
@@ -307,6 +320,11 @@ impl Call<'_> {
         if let Some(root) = self.root().filter(|root| *root >= n) {
             return Err(CollectiveError::Root { root, members: n });
         }
+        let call = self.name();
+        let own = |given: usize, got: usize| match given == got {
+            true => Ok(()),
+            false => Err(CollectiveError::OwnPart { call, given, got }),
+        };
         let lists = |lists: &[&[usize]]| match lists.iter().find(|list| list.len() != n) {
             Some(list) => Err(CollectiveError::Parts { given: list.len(), members: n }),
             None => Ok(()),
@@ -315,13 +333,19 @@ impl Call<'_> {
         match self {
             Self::ReduceScatter { counts } => lists(&[counts])?,
             Self::GatherV { root, parts, .. } | Self::ScatterV { root, parts, .. } if *root == me => {
-                let none = Parts { counts: &[], starts: &[] };
-                both(parts.as_ref().unwrap_or(&none))?;
+                let parts = parts.as_ref().unwrap_or(&Parts { counts: &[], starts: &[] });
+                both(parts)?;
+                match self {
+                    Self::GatherV { mine, .. } => own(*mine, parts.counts[me])?,
+                    Self::ScatterV { mine, .. } => own(parts.counts[me], *mine)?,
+                    _ => {}
+                }
             }
             Self::AllGatherV { parts } => both(parts)?,
             Self::AllToAllV { give, get } => {
                 both(give)?;
                 both(get)?;
+                own(give.counts[me], get.counts[me])?;
             }
             Self::Neighbours { from, to } => {
                 if let Some(edge) = from.iter().chain(*to).find(|edge| edge.member >= n) {

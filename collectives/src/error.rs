@@ -119,6 +119,18 @@ pub enum CollectiveError {
         /// Members.
         members: usize,
     },
+    /// A member's part for itself has two lengths.
+    #[error(
+        "{call}: the caller's part for itself has {given} elements where it is given and {got} where it is got"
+    )]
+    OwnPart {
+        /// The operation.
+        call: &'static str,
+        /// Elements of what is given.
+        given: usize,
+        /// Elements of what is got.
+        got: usize,
+    },
     /// An edge leads to nobody.
     #[error("an edge to rank {rank} of a team of {members} members")]
     Edge {
@@ -151,7 +163,7 @@ impl CollectiveError {
             Self::Over { .. } | Self::Gone { .. } | Self::Broken { .. } => LapiCode::OWN_TEAM_OVER,
             Self::Silent { .. } => LapiCode::ERR_TIMEOUT,
             Self::Root { .. } | Self::Edge { .. } => LapiCode::OWN_ROOT,
-            Self::Overflow { .. } | Self::Parts { .. } => LapiCode::OWN_COUNT,
+            Self::Overflow { .. } | Self::Parts { .. } | Self::OwnPart { .. } => LapiCode::OWN_COUNT,
             Self::Operator { .. } => LapiCode::OWN_OP,
             Self::Buffer { .. } => LapiCode::OWN_BUFFER,
             Self::Variable { .. } => LapiCode::ERR_SET_VAL,

@@ -1,6 +1,11 @@
 //! Which algorithm does what: by operation, bytes, members and hosts.
 //!
-//! The limits are first guesses, to be replaced by measurements; [`table`] says them to people.
+//! The table holds for all; [`Wishes`] win over it, as a user has written them or as they were
+//! measured. [`table`] says its rules to people.
+
+mod wishes;
+
+pub use wishes::Wishes;
 
 use crate::call::Call;
 use lapis_schedules::group::Group;
@@ -81,39 +86,6 @@ pub struct Shape<'a> {
     pub reproducible: bool,
 }
 
-/// What somebody wants other than the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes(Vec<(&'static str, Algorithm)>);
-
-impl Wishes {
-    /// From `allreduce=ring,barrier=dissemination`.
-    ///
-    /// # Errors
-    /// What is not understood.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut wishes = Vec::new();
-        for wish in text.split(',').map(str::trim).filter(|wish| !wish.is_empty()) {
-            let (operation, algorithm) =
-                wish.split_once('=').ok_or_else(|| format!("`{wish}` is not OPERATION=ALGORITHM"))?;
-            let row = TABLE
-                .iter()
-                .find(|row| row.operation == operation.trim())
-                .ok_or_else(|| format!("no operation `{operation}`"))?;
-            let found = NAMES.iter().find(|(name, _)| *name == algorithm.trim()).map(|(_, a)| *a);
-            let found = found.filter(|a| row.algorithms.contains(a)).ok_or_else(|| {
-                let names: Vec<_> = row.algorithms.iter().map(|a| a.name()).collect();
-                format!("no algorithm `{algorithm}` for {operation}: there are {}", names.join(", "))
-            })?;
-            wishes.push((row.operation, found));
-        }
-        Ok(Self(wishes))
-    }
-
-    pub(crate) fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
-        self.0.iter().rev().find(|(name, _)| *name == call.name()).map(|(_, algorithm)| *algorithm)
-    }
-}
-
 /// What an operation can be done with, and what is chosen when.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -166,7 +138,7 @@ const TABLE: &[Row] = &[
 /// What goes before the table.
 pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
      broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
-     nor for what has unequal parts, allgatherv excepted";
+     nor for exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -190,7 +162,7 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
         }
         _ => true,
     };
-    if let Some(wish) = wishes.for_call(call).filter(|wish| fits(*wish)) {
+    if let Some(wish) = wishes.for_call(call, shape).filter(|wish| fits(*wish)) {
         return wish;
     }
     let bytes = call.count() as usize * shape.size;
@@ -246,14 +218,10 @@ pub enum Way {
 
 /// How memory serves a call, if members of a host map each other's memory.
 pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
-    let unequal = matches!(
-        call,
-        Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. }
-    );
-    if unequal || shape.n == 1 || (call.folds() && shape.reproducible) {
+    if matches!(call, Call::Neighbours { .. }) || shape.n == 1 || (call.folds() && shape.reproducible) {
         return None;
     }
-    let wish = wishes.for_call(call);
+    let wish = wishes.for_call(call, shape);
     let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
         return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
     };

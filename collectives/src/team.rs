@@ -7,6 +7,7 @@ use crate::engine::{Engine, Fold, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::select::{self, Shape, Way, Wishes};
 use lapis_core::Context;
+use lapis_core::config::Origin;
 use lapis_core::sync::{AtomicBool, Ordering};
 use lapis_schedules::Script;
 use lapis_schedules::group::{Group, GroupError, Split};
@@ -83,7 +84,13 @@ impl Team {
         let me = group.rank(task).ok_or(GroupError::NotMember { task, members: group.len() })?;
         let engine = Engine::of(context)?;
         let text = context.config().collectives.get().as_deref().unwrap_or_default();
-        let wishes = Wishes::parse(text).map_err(|why| CollectiveError::Variable { why })?;
+        let measured = context.config().collectives.origin() == Origin::Tuning;
+        let hosts = || group.iter().map(|task| context.host_of(task));
+        // Hosts may have files that differ, and members must agree.
+        let text = if measured && hosts().any(|host| host != context.host_of(task)) { "" } else { text };
+        let from = if measured { " (in the tuning file)" } else { "" };
+        let wishes =
+            Wishes::parse(text).map_err(|why| CollectiveError::Variable { why: format!("{why}{from}") })?;
         let held = Held::new(context);
         // SAFETY: the lock is held; `Inner` gives it back.
         let members = unsafe { engine.register(group.clone()) };
@@ -336,7 +343,7 @@ impl Team {
         // SAFETY: functions are used until the operation has ended, which this call waits for; then
         // they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
-        let by = if self.way(call, true) == Some(Way::Host) {
+        let by = if self.way(call, of, true) == Some(Way::Host) {
             // SAFETY: the caller's promise.
             match unsafe { self.call_through_memory(call, of, by, input, output) } {
                 Ok(ended) => return ended,

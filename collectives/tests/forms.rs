@@ -3,7 +3,9 @@
 
 mod support;
 
-use lapis_collectives::{Call, CollectiveError, Combine, Element, Operator, Parts, Persistent, Team};
+use lapis_collectives::{
+    By, Call, CollectiveError, Combine, Element, Operator, Parts, Persistent, Team, Type,
+};
 use lapis_core::{Context, Counter};
 use std::ptr::NonNull;
 use support::{LOSSY, SHM, UDP, interrupted_job, job, sleep_on};
@@ -94,11 +96,118 @@ fn calls(team: &Team, round: u64) {
         call_in_form(team, form / 25, &Call::AllGatherV { parts }, None, mine, room)
     };
     assert!((0..n).all(|rank| got[starts[rank]..][..counts[rank]].iter().all(|v| *v == rank as u64)));
+    unequal_calls(team, round, form);
     if blocks {
         team.barrier().unwrap();
     } else {
         team.start_barrier().unwrap().wait().unwrap();
     }
+}
+
+/// Calls whose parts have a length for each two members, some longer than an area.
+fn unequal_calls(team: &Team, round: u64, form: u64) {
+    let (n, me, root) = (team.len(), team.rank(), round as usize % team.len());
+    let most = [1, 7, 5000, 30_000][round as usize % 4];
+    let len = |from: usize, to: usize| (from * 3 + to * 5 + round as usize) * most / 7 % (most + 1);
+    let starts = |counts: &[usize]| -> Vec<usize> { (0..n).map(|i| counts[..i].iter().sum()).collect() };
+    let (gives, gets): (Vec<_>, Vec<_>) = (0..n).map(|other| (len(me, other), len(other, me))).unzip();
+    let (give_starts, get_starts) = (starts(&gives), starts(&gets));
+    let give = Parts { counts: &gives, starts: &give_starts };
+    let get = Parts { counts: &gets, starts: &get_starts };
+    let word = |from: usize, to: usize| (from * 1000 + to) as u64 + round;
+    let part = |from: usize, to: usize| vec![word(from, to); len(from, to)];
+    let row = |all: &dyn Fn(usize) -> Vec<u64>| (0..n).flat_map(all).collect::<Vec<u64>>();
+    let mine = row(&|to| part(me, to));
+    let all = row(&|from| part(from, me));
+    let room = vec![0; all.len()];
+    let crossed = match form % 4 {
+        0 => {
+            let mut crossed = room;
+            team.all_to_all_v(&mine, give, &mut crossed, get).unwrap();
+            crossed
+        }
+        _ => call_in_form(team, form / 7, &Call::AllToAllV { give, get }, None, mine.clone(), room),
+    };
+    assert_eq!(crossed, all, "round {round}");
+    let call = Call::GatherV { root, mine: len(me, root), parts: (me == root).then_some(get) };
+    let there = vec![0; if me == root { all.len() } else { 0 }];
+    let there = call_in_form(team, form / 11, &call, None, part(me, root), there);
+    assert_eq!(there, if me == root { all } else { vec![] });
+    let call = Call::ScatterV { root, mine: len(root, me), parts: (me == root).then_some(give) };
+    let given = if me == root { mine } else { vec![] };
+    let got = call_in_form(team, form / 13, &call, None, given, vec![0; len(root, me)]);
+    assert_eq!(got, part(root, me));
+}
+
+#[test]
+fn unequal_parts_of_other_lengths_than_expected_are_told() {
+    for known in [false, true] {
+        job(3, SHM, move |context| {
+            let team = Team::world(context).unwrap();
+            if known {
+                team.barrier().unwrap();
+            }
+            let me = team.rank();
+            // Member 1 gives 5 elements where member 2 expects 4.
+            let gives = [1, 1, if me == 1 { 5 } else { 1 }];
+            let gets = [1, if me == 2 { 4 } else { 1 }, 1];
+            let gives = if me == 2 { [1, 1, 1] } else { gives };
+            let give = Parts { counts: &gives, starts: &[0, 1, 2] };
+            let get = Parts { counts: &gets, starts: &[0, 1, 5] };
+            let ended = team.all_to_all_v(&[0u16; 8], give, &mut [0; 8], get);
+            match ended {
+                Err(CollectiveError::Length { from: 1, got: 10, expected: 8 }) => assert_eq!(me, 2),
+                Ok(()) | Err(CollectiveError::Broken { .. }) => assert_ne!(me, 2),
+                other => panic!("{other:?}"),
+            }
+            assert!(team.barrier().is_err());
+            Team::world(context).unwrap().barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn members_may_count_the_same_bytes_in_other_elements() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        let n = team.len();
+        // 12 does not divide an area: windows must not depend on it.
+        let bytes = 12 * 30_000;
+        let value = |from: usize, at: usize| (from * 31 + at / 3) as u8;
+        for of in [Type::Bytes(12), Type::U32] {
+            let of = if team.rank() == 1 { of } else { Type::U8 };
+            let count = bytes / of.size();
+            let mine: Vec<u8> = (0..n * bytes).map(|at| value(team.rank(), at)).collect();
+            let mut got = vec![0u8; n * bytes];
+            let call = Call::AllToAll { count };
+            // SAFETY: both buffers have a part for each member.
+            unsafe { team.call_raw(&call, of, By::Nothing, mine.as_ptr(), got.as_mut_ptr()) }.unwrap();
+            for from in 0..n {
+                let part = |at: usize| value(from, team.rank() * bytes + at);
+                assert!((0..bytes).all(|at| got[from * bytes + at] == part(at)), "from {from} by {of:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_exchange_of_unequal_parts_in_place_reads_before_it_writes() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        let me = team.rank() as u64;
+        let (counts, there) = ([2, 2, 2], [4, 2, 0]);
+        let give = Parts { counts: &counts, starts: &[0, 2, 4] };
+        let get = Parts { counts: &counts, starts: &there };
+        let mut data: Vec<u64> = (0..6).map(|i| me * 10 + i).collect();
+        let of = data.as_mut_ptr().cast::<u8>();
+        // SAFETY: input and output are the same, and have all parts.
+        unsafe { team.call_raw(&Call::AllToAllV { give, get }, Type::U64, By::Nothing, of, of) }.unwrap();
+        let expected: Vec<u64> =
+            [2, 1, 0].into_iter().flat_map(|from| [0, 1].map(|i| from * 10 + me * 2 + i)).collect();
+        assert_eq!(data, expected);
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lapis_collectives::{Call, CollectiveError, Combine, Group, GroupError, Operator, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Group, GroupError, Operator, Parts, Team};
 use lapis_core::{Context, Counter};
 use std::ptr::NonNull;
 use support::{SHM, UDP, job};
@@ -138,6 +138,10 @@ fn bad_arguments_are_refused_with_the_numbers() {
         assert!(matches!(short, Err(CollectiveError::Buffer { needed: 4, given: 3, .. })), "{short:?}");
         let sum = team.all_reduce(&mut [1f32], Operator::BitXor);
         assert!(matches!(sum, Err(CollectiveError::Operator { .. })), "{sum:?}");
+        let give = Parts { counts: &[1, 1], starts: &[0, 1] };
+        let get = Parts { counts: &[2, 2], starts: &[0, 2] };
+        let own = team.all_to_all_v(&[1u8; 2], give, &mut [0u8; 4], get);
+        assert!(matches!(own, Err(CollectiveError::OwnPart { given: 1, got: 2, .. })), "{own:?}");
         let parts = team.reduce_scatter(&[1u8], &mut [0u8], &[1], Operator::Sum);
         assert!(matches!(parts, Err(CollectiveError::Parts { given: 1, members: 2 })), "{parts:?}");
         let huge = team.start::<u64>(

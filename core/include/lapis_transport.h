@@ -210,7 +210,7 @@ typedef struct {
     uint64_t limit; /* the first position that may not be written yet, as far as the transport has looked */
     lapis_ring_layout layout;
     size_t longest; /* message that the receiver takes; 0: none */
-    uint32_t far; /* not 0: store long messages past the caches */
+    uint32_t far; /* 0: never; else from so many bytes on, 1024 at least, messages are stored past the caches */
 } lapis_data_out;
 
 typedef struct {

@@ -32,12 +32,13 @@ pub(crate) use search::{Found, Memory, look};
 pub(crate) use steps::{Reach, Rounds};
 pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
+use crate::error::{CollectiveError, Result};
 use flags::{Begun, Line};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, LINES, Round};
+use rounds::{AREAS, LINES, Plan, Round};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -89,6 +90,8 @@ pub(crate) struct Board {
     begun: Box<[u64]>,
     /// None of them is smaller.
     least: u64,
+    /// Rounds that others need, as they have told in the call that blocks.
+    heard: usize,
     work: Round,
     scratch: Vec<[u64; 8]>,
 }
@@ -133,6 +136,7 @@ impl Board {
             round: 0,
             begun: vec![0; n].into(),
             least: 0,
+            heard: 0,
             work: Round::default(),
             scratch: Vec::new(),
         })
@@ -178,6 +182,45 @@ impl Board {
         }
         let slot = (round % AREAS as u64) as usize;
         self.bases[member].wrapping_add(self.places.areas + slot * AREA)
+    }
+
+    /// Where a member's words of unequal parts are in the present round: nowhere among the data.
+    fn words(&self, member: usize) -> *mut u64 {
+        let at = Plan::told_at(AREA, self.bases.len());
+        self.data(member, self.round, false).wrapping_add(at).cast()
+    }
+
+    /// Writes the words that the others are told behind the data of the present round, if any.
+    ///
+    /// # Safety
+    /// Nobody reads this member's area of the present round now.
+    #[inline(always)]
+    unsafe fn tell(&self, words: &[u64]) {
+        if !words.is_empty() {
+            // SAFETY: the caller's promise; a plan tells one word for each member and one more, for
+            // which the area keeps room.
+            unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.words(self.me), words.len()) };
+        }
+    }
+
+    /// How many rounds a member needs, if it has as many bytes for this one as are `expected`.
+    ///
+    /// # Safety
+    /// The member has shown the present round, and told in it.
+    unsafe fn hear(&self, member: usize, expected: u64) -> Result<usize> {
+        // SAFETY: the caller's promise; words stand where every member looks for them.
+        let (bytes, rounds) = unsafe {
+            let words = self.words(member);
+            (*words.add(self.me), *words.add(self.bases.len()))
+        };
+        if bytes == expected {
+            return Ok(rounds as usize);
+        }
+        Err(CollectiveError::Length {
+            from: self.task(member),
+            got: bytes as usize,
+            expected: expected as usize,
+        })
     }
 
     /// Whether the member at `rank` has left, on the board of `member`.

@@ -10,6 +10,8 @@
 //!
 //! Operands are always folded in the order of ranks.
 
+mod unequal;
+
 use crate::call::Call;
 use lapis_schedules::tree::Parts;
 use lapis_schedules::{Side, Span, piece};
@@ -54,6 +56,8 @@ pub(crate) struct Take {
     pub into: Span,
     /// Whether it replaces what is there, or is folded with it, and from which side.
     pub fold: Option<Side>,
+    /// Bytes that the member must tell to have for this one, in the first round of unequal parts.
+    pub told: Option<u64>,
 }
 
 /// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
@@ -62,6 +66,8 @@ pub(crate) struct Take {
 pub(crate) struct Round {
     /// Into its area.
     pub puts: Vec<Put>,
+    /// Behind that, at the end of the area: what [`Plan::told_at`] says.
+    pub tells: Vec<u64>,
     /// From where to where.
     pub copies: Vec<(Span, Span)>,
     /// From areas.
@@ -74,6 +80,11 @@ pub(crate) struct Plan<'a> {
     call: Call<'a>,
     me: usize,
     n: usize,
+    /// Bytes of an element of rounds: what moves data counts bytes, since members may count the
+    /// same bytes in other elements.
+    element: usize,
+    /// Elements of rounds in one of the call's lists.
+    scale: usize,
     /// Elements of each part that one round carries.
     window: usize,
     /// Elements of an area that are used.
@@ -109,23 +120,37 @@ impl<'a> Plan<'a> {
     /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
     /// for what is not done this way.
     pub(crate) fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
+        let (element, scale) = if call.folds() { (size.max(1), 1) } else { (1, size) };
+        let call = &call.scaled(scale);
+        if let Some(longest) = unequal::longest(call) {
+            return Self::of_unequal(call, me, n, room, scale, longest);
+        }
         let (count, parts) = parts(call, n)?;
-        let most = room / size.max(1) / parts;
+        let count = if matches!(call, Call::AllGatherV { .. }) { count * scale } else { count };
+        let most = room / element / parts;
         if most == 0 {
             return None;
         }
         let window = count.min(most);
         let reduces = matches!(call, Call::Reduce { .. } | Call::AllReduce { .. });
-        let divided = reduces && n >= DIVIDE_MEMBERS && count * size >= DIVIDE_FROM;
+        let divided = reduces && n >= DIVIDE_MEMBERS && count * element >= DIVIDE_FROM;
         let windows = count.div_ceil(window.max(1)).max(1);
-        let short = matches!(call, Call::Barrier | Call::AllReduce { .. }) && count * size <= MEET_UP_TO;
+        let short = matches!(call, Call::Barrier | Call::AllReduce { .. }) && count * element <= MEET_UP_TO;
         let meets = short && n >= MEET_MEMBERS && windows == 1;
-        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided, meets })
+        let width = window * parts;
+        Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets })
     }
 
-    /// How many rounds there are: as many at every member.
-    pub(crate) fn rounds(&self) -> usize {
-        self.windows * (1 + usize::from(self.divided || self.meets))
+    /// How many rounds there are: as many at every member, once each has heard how many the others
+    /// need at least; nothing is heard before the first round.
+    #[inline]
+    pub(crate) fn rounds(&self, heard: usize) -> usize {
+        self.windows.max(heard) * (1 + usize::from(self.divided || self.meets))
+    }
+
+    /// Bytes of an element of spans.
+    pub(crate) fn element(&self) -> usize {
+        self.element
     }
 
     /// Elements of each area that are used: as many at every member.
@@ -144,6 +169,7 @@ impl<'a> Plan<'a> {
         out.puts.clear();
         out.copies.clear();
         out.takes.clear();
+        out.tells.clear();
         let w = if self.divided { r / 2 } else { r };
         match self.call {
             Call::Barrier | Call::AllReduce { .. } if self.meets => self.met(out, r),
@@ -163,6 +189,7 @@ impl<'a> Plan<'a> {
             Call::AllGatherV { parts } => self.gathered_parts(out, w, parts),
             Call::Scatter { root, count } => self.scattered(out, root, w, count),
             Call::AllToAll { count } => self.exchanged(out, w, count),
+            Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } => self.unequal(out, w),
             Call::ReduceScatter { counts } => self.folded_parts(out, w, counts),
             Call::Scan { count } => {
                 let at = self.span(w, count);
@@ -193,14 +220,14 @@ impl<'a> Plan<'a> {
     fn take_all(&self, out: &mut Round, from: impl Fn(usize) -> (usize, Span)) {
         for member in self.others() {
             let (at, into) = from(member);
-            out.takes.push(Take { member, at, into, fold: None });
+            out.takes.push(Take { member, at, into, fold: None, told: None });
         }
     }
 
     fn fold_in_order(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
         for member in who.clone() {
             let fold = (member > who.start).then_some(Side::After);
-            out.takes.push(Take { member, at, into, fold });
+            out.takes.push(Take { member, at, into, fold, told: None });
         }
     }
 
@@ -208,7 +235,7 @@ impl<'a> Plan<'a> {
         if self.me == root {
             out.puts.push(Put { from: output(at), at: 0 });
         } else if gets {
-            out.takes.push(Take { member: root, at: 0, into: output(at), fold: None });
+            out.takes.push(Take { member: root, at: 0, into: output(at), fold: None, told: None });
         }
     }
 
@@ -229,7 +256,7 @@ impl<'a> Plan<'a> {
         if gets {
             out.copies.push((input(at), output(at)));
             let side = if other < self.me { Side::Before } else { Side::After };
-            out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side) });
+            out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side), told: None });
         }
     }
 
@@ -279,13 +306,13 @@ impl<'a> Plan<'a> {
     /// input was: so all of it is where it belongs after the first round.
     fn gathered_parts(&self, out: &mut Round, w: usize, parts: Parts<'_>) {
         let at = |member: usize| {
-            let (start, len) = self.span(w, parts.counts[member]);
-            output((parts.starts[member] + start, len))
+            let (start, len) = self.span(w, parts.counts[member] * self.scale);
+            output((parts.starts[member] * self.scale + start, len))
         };
-        let whole = (0, parts.counts[self.me]);
+        let whole = (0, parts.counts[self.me] * self.scale);
         if w == 0 {
             out.puts.push(Put { from: input(self.span(0, whole.1)), at: 0 });
-            out.copies.push((input(whole), output((parts.starts[self.me], whole.1))));
+            out.copies.push((input(whole), output((parts.starts[self.me] * self.scale, whole.1))));
         } else {
             out.puts.push(Put { from: at(self.me), at: 0 });
         }
@@ -296,7 +323,7 @@ impl<'a> Plan<'a> {
         let (start, len) = self.span(w, count);
         if self.me != root {
             let into = output((start, len));
-            out.takes.push(Take { member: root, at: self.me * self.window, into, fold: None });
+            out.takes.push(Take { member: root, at: self.me * self.window, into, fold: None, told: None });
             return;
         }
         for member in self.others() {

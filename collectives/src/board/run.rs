@@ -27,7 +27,6 @@ pub(crate) struct Work<'a> {
     pub(crate) number: u32,
     pub(crate) signature: Signature,
     pub(crate) fold: &'a Fold,
-    pub(crate) size: usize,
     pub(crate) input: *const u8,
     pub(crate) output: *mut u8,
 }
@@ -50,22 +49,34 @@ impl Work<'_> {
         // SAFETY: the board is this operation's; references to it end before anybody waits.
         let mut round = unsafe {
             let scratch = &mut (*self.board).scratch;
-            let needed = (plan.scratch() * self.size).div_ceil(LINE / 2);
+            (*self.board).heard = 0;
+            let needed = (plan.scratch() * plan.element()).div_ceil(LINE / 2);
             scratch.resize(needed.max(scratch.len()), [0; 8]);
             std::mem::take(&mut (*self.board).work)
         };
         // SAFETY: the board is this operation's; an address is taken.
         let scratch = unsafe { (&mut (*self.board).scratch).as_mut_ptr().cast() };
-        let data = Buffers { bases: [self.input.cast_mut(), self.output, scratch], size: self.size };
+        let data = Buffers { bases: [self.input.cast_mut(), self.output, scratch], size: plan.element() };
         // SAFETY: the caller's promise.
-        let ended = (0..plan.rounds()).try_for_each(|r| unsafe {
-            plan.round(r, &mut round);
-            self.take_round(plan, &round, &data)
-        });
+        let ended = unsafe { self.take_rounds(plan, &mut round, &data) };
         // SAFETY: the board lives as long as the team, and the lock's holder alone uses its own
         // part.
         unsafe { (*self.board).work = round };
         ended
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run).
+    unsafe fn take_rounds(&self, plan: &Plan<'_>, round: &mut Round, data: &Buffers) -> Result<()> {
+        let mut r = 0;
+        // SAFETY: the caller's promise; a number of the board's is read.
+        while r < plan.rounds(unsafe { (*self.board).heard }) {
+            plan.round(r, round);
+            // SAFETY: the caller's promise.
+            unsafe { self.take_round(plan, round, data) }?;
+            r += 1;
+        }
+        Ok(())
     }
 
     /// # Safety
@@ -77,9 +88,10 @@ impl Work<'_> {
             let board = self.board;
             (*board).round += 1;
             let (round, me) = ((*board).round, (*board).me);
-            let short = plan.width() * self.size <= INLINE;
+            let short = plan.width() * data.size <= INLINE;
             self.wait_for_room(round, if short { LINES } else { AREAS })?;
             data.put(&work.puts, (*board).data(me, round, short));
+            (&*board).tell(&work.tells);
             (*board).line(me, round).show(round, self.signature.0);
             (*board).begun(me).set(round);
             membarrier::light((*board).fences);
@@ -90,6 +102,9 @@ impl Work<'_> {
                 if take.member != me {
                     self.wait_for_data(take.member, round)?;
                     seen += 1;
+                    if let Some(expected) = take.told {
+                        (*board).heard = (&*board).hear(take.member, expected)?.max((*board).heard);
+                    }
                 }
                 data.take(take, (*board).data(take.member, round, short), self.fold);
             }

@@ -13,13 +13,13 @@ use lapis_schedules::levels;
 
 impl Team {
     /// How memory serves a call where there is some; operands may change places if `reorder`.
-    pub(crate) fn way(&self, call: &Call<'_>, reorder: bool) -> Option<Way> {
-        select::through_memory(call, &self.shape(Type::U8, reorder), &self.0.wishes)
+    pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
+        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
     }
 
     /// The rounds of a call, if it has any.
     pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Rounds> {
-        match self.way(call, reorder)? {
+        match self.way(call, of, reorder)? {
             Way::Host => Rounds::all(call, self.rank(), self.len(), of.size()),
             Way::Levels => {
                 let hosts = self.hosts()?;
@@ -82,6 +82,10 @@ impl Team {
             else {
                 return Err(by);
             };
+            if std::ptr::eq(input, output) && matches!(call, Call::AllToAllV { .. }) {
+                // What comes may lie where what goes has not been read.
+                return Err(by);
+            }
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
             let Some(plan) = super::run::plan(call, self.rank(), self.len(), of.size()) else {
@@ -99,7 +103,6 @@ impl Team {
                 number,
                 signature: Signature::of(call, of, operator),
                 fold: &fold,
-                size: of.size(),
                 input,
                 output,
             };

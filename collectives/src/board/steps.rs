@@ -53,36 +53,50 @@ pub(crate) struct Rounds {
     next: usize,
     short: bool,
     awaited: usize,
+    element: usize,
+    /// Rounds that others need, as they have told.
+    heard: usize,
     work: Round,
 }
 
-/// Lists of a call, on the heap: they stay where they are.
+/// Numbers on the heap: they stay where they are.
+type Numbers = Box<[usize]>;
+
+/// Lists of a call, which stay where they are.
 struct Lists {
-    counts: Box<[usize]>,
-    starts: Box<[usize]>,
+    /// Counts and places: of one list of parts, or of what is given and of what is got.
+    parts: [(Numbers, Numbers); 2],
     to: Box<Group>,
 }
 
 impl Lists {
     fn of(call: &Call<'_>) -> Option<Self> {
-        let (mut counts, mut starts, mut group) = (&[][..], &[][..], None);
-        match call {
-            Call::ReduceScatter { counts: all } => counts = *all,
-            Call::AllGatherV { parts } => (counts, starts) = (parts.counts, parts.starts),
-            Call::Multicast { to, .. } => group = Some((*to).clone()),
+        let none = Parts { counts: &[], starts: &[] };
+        let (mut first, mut second, mut group) = (none, none, None);
+        match *call {
+            Call::ReduceScatter { counts } => first = Parts { counts, starts: &[] },
+            Call::AllGatherV { parts } => first = parts,
+            Call::GatherV { parts, .. } | Call::ScatterV { parts, .. } => first = parts.unwrap_or(none),
+            Call::AllToAllV { give, get } => (first, second) = (give, get),
+            Call::Multicast { to, .. } => group = Some(to.clone()),
             _ => return None,
         }
         let to = Box::new(group.unwrap_or_else(Group::empty));
-        Some(Self { counts: counts.into(), starts: starts.into(), to })
+        let parts = [first, second].map(|parts| (parts.counts.into(), parts.starts.into()));
+        Some(Self { parts, to })
     }
 
     /// The call with these lists.
     fn put_into<'a>(&'a self, call: &Call<'a>) -> Call<'a> {
+        let [first, second] = self.parts.each_ref().map(|(counts, starts)| Parts { counts, starts });
         match *call {
-            Call::ReduceScatter { .. } => Call::ReduceScatter { counts: &self.counts },
-            Call::AllGatherV { .. } => {
-                Call::AllGatherV { parts: Parts { counts: &self.counts, starts: &self.starts } }
+            Call::ReduceScatter { .. } => Call::ReduceScatter { counts: first.counts },
+            Call::AllGatherV { .. } => Call::AllGatherV { parts: first },
+            Call::GatherV { root, mine, parts } => Call::GatherV { root, mine, parts: parts.map(|_| first) },
+            Call::ScatterV { root, mine, parts } => {
+                Call::ScatterV { root, mine, parts: parts.map(|_| first) }
             }
+            Call::AllToAllV { .. } => Call::AllToAllV { give: first, get: second },
             Call::Multicast { root, count, .. } => Call::Multicast { root, to: &self.to, count },
             other => other,
         }
@@ -144,19 +158,21 @@ impl Rounds {
             next: 0,
             short: true,
             awaited: 0,
+            element: 1,
+            heard: 0,
             work: Round::default(),
         }
     }
 
-    /// Elements of scratch.
+    /// Bytes of scratch.
     pub(crate) fn scratch(&self) -> usize {
-        let of = |plan: &Option<Plan<'_>>| plan.as_ref().map_or(0, Plan::scratch);
+        let of = |plan: &Option<Plan<'_>>| plan.as_ref().map_or(0, |plan| plan.scratch() * plan.element());
         of(&self.before).max(of(&self.after))
     }
 
     /// Goes to another part of the operation. True: its messages read what the rounds have put out.
     pub(crate) fn enter(&mut self, reach: Reach) -> bool {
-        (self.reach, self.stage, self.next) = (reach, Stage::Between, 0);
+        (self.reach, self.stage, self.next, self.heard) = (reach, Stage::Between, 0, 0);
         reach == Reach::Messages && self.output_goes_on
     }
 
@@ -217,15 +233,17 @@ impl Rounds {
         unsafe {
             loop {
                 let (stage, me) = ((*this).stage, (*board).me);
+                let data = &Buffers { size: (*this).element, ..*data };
                 match stage {
                     Stage::Between => {
-                        let next = (*this).next;
-                        let Some(plan) = (&*this).plan().filter(|plan| next < plan.rounds()) else {
+                        let (next, heard) = ((*this).next, (*this).heard);
+                        let Some(plan) = (&*this).plan().filter(|plan| next < plan.rounds(heard)) else {
                             return Ok(true);
                         };
                         plan.round(next, &mut (*this).work);
                         (*board).round += 1;
-                        (*this).short = plan.width() * data.size <= INLINE;
+                        (*this).element = plan.element();
+                        (*this).short = plan.width() * plan.element() <= INLINE;
                         (*this).stage = Stage::Room;
                     }
                     Stage::Room => {
@@ -235,6 +253,7 @@ impl Rounds {
                         }
                         let round = (*board).round;
                         data.put(&(*this).work.puts, (&*board).data(me, round, (*this).short));
+                        (&*board).tell(&(*this).work.tells);
                         (&*board).line(me, round).show(round, signature.0);
                         (&*board).begun(me).set(round);
                         (*this).stage = Stage::Takes(0);
@@ -285,6 +304,9 @@ impl Rounds {
                 if theirs != signature.0 {
                     let (from, theirs) = ((&*board).task(take.member), Signature(theirs));
                     return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
+                }
+                if let Some(expected) = take.told {
+                    (*this).heard = (&*board).hear(take.member, expected)?.max((*this).heard);
                 }
             }
             data.take(&take, (&*board).data(take.member, round, (*this).short), fold);

@@ -161,8 +161,9 @@ impl Op {
         };
         self.acts = script.steps.iter().map(act).collect();
         (self.sends, self.receives) = (sends.into(), receives.into());
-        let scratch = self.rounds.as_ref().map_or(0, |rounds| rounds.scratch()).max(script.scratch);
-        self.scratch = vec![[0; 8]; (scratch * self.size).div_ceil(64)];
+        let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.scratch());
+        let scratch = rounds.max(script.scratch * self.size);
+        self.scratch = vec![[0; 8]; scratch.div_ceil(64)];
         self.bases[Buffer::Scratch as usize] = self.scratch.as_mut_ptr().cast();
     }
 

@@ -59,7 +59,7 @@ impl Config {
         for variable in variables {
             let mut setting = DeclaredSetting::new(*variable);
             if let Some(text) = env.get(variable.name).filter(|text| !text.trim().is_empty()) {
-                setting.set(text, Origin::Environment)?;
+                setting.set(text, env.origin(variable.name))?;
             }
             self.declared.push(setting);
         }

@@ -1,10 +1,20 @@
 //! Variables as they were when somebody looked.
 
+use super::Origin;
+use super::tuning::{self, TUNING, tuning_path};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-/// A snapshot of environment variables.
+/// A snapshot of environment variables, and below them the values of the tuning file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    tuned: BTreeMap<String, String>,
+    /// Where the tuning file is, or would be.
+    path: Option<PathBuf>,
+    /// Why it does not count.
+    problem: Option<String>,
+}
 
 /// Whether the process has rights that whoever started it has not: a set-user-id or set-group-id
 /// program, or one with capabilities of its file. Then its environment comes from somebody who may
@@ -23,26 +33,64 @@ impl Environment {
             return Self::default();
         }
         let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
-        Self(std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect())
+        let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+        Self::from_pairs(variables).with_tuning_file()
     }
 
     /// An environment of just these variables.
     pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables, ..Self::default() }
     }
 
-    /// The value of a variable.
+    /// The same with the values of the tuning file that it names, or that is the user's.
+    #[must_use]
+    pub fn with_tuning_file(mut self) -> Self {
+        self.path = tuning_path(&self);
+        let Some(path) = &self.path else { return self };
+        match tuning::read(path) {
+            Ok(Some(values)) => self.tuned = values,
+            Ok(None) if self.variables.contains_key(TUNING) => {
+                self.problem = Some(format!("tuning file {}: there is none", path.display()));
+            }
+            Ok(None) => {}
+            Err(why) => self.problem = Some(why),
+        }
+        self
+    }
+
+    /// The value of a variable, of the environment or else of the tuning file.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        let set = self.variables.get(name).filter(|text| !text.trim().is_empty());
+        set.or_else(|| self.tuned.get(name)).or_else(|| self.variables.get(name)).map(String::as_str)
+    }
+
+    /// Where the value that [`get`](Self::get) gives comes from.
+    pub fn origin(&self, name: &str) -> Origin {
+        match self.variables.get(name) {
+            Some(text) if !text.trim().is_empty() => Origin::Environment,
+            _ if self.tuned.contains_key(name) => Origin::Tuning,
+            _ => Origin::Environment,
+        }
+    }
+
+    /// Where the tuning file is or would be; `None`: there shall be none.
+    pub fn tuning_path(&self) -> Option<&std::path::Path> {
+        self.path.as_deref()
+    }
+
+    /// Why the tuning file does not count, if it does not, in a line.
+    pub fn tuning_problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     /// Sets a variable of the snapshot.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
-        self.0.insert(name.into(), value.into());
+        self.variables.insert(name.into(), value.into());
     }
 
-    /// All variables, by name.
+    /// All variables of the environment, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }

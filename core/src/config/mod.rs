@@ -31,6 +31,7 @@ mod read;
 mod set_error;
 mod suggest;
 mod table;
+mod tuning;
 mod typed;
 mod value;
 
@@ -44,6 +45,7 @@ pub use man::environment_page;
 pub use set_error::SetError;
 pub use suggest::nearest;
 pub use table::{Config, DEPRECATED, LAUNCHER_PREFIX, VARIABLES};
+pub use tuning::{TUNING, is_tunable, processor, tuning_path, write_tuning};
 pub use value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 
 use crate::error::LapiCode;
@@ -57,6 +59,8 @@ pub enum Origin {
     Default,
     /// An environment variable.
     Environment,
+    /// The tuning file.
+    Tuning,
     /// A call of LAPI_Senv or its Rust counterpart.
     Senv,
     /// The program, through the builder.
@@ -68,6 +72,7 @@ impl fmt::Display for Origin {
         f.write_str(match self {
             Self::Default => "default",
             Self::Environment => "environment",
+            Self::Tuning => "tuning file",
             Self::Senv => "Senv",
             Self::Builder => "builder",
         })
@@ -227,6 +232,11 @@ pub enum Warning {
         /// What to do instead.
         instead: &'static str,
     },
+    /// The tuning file does not count.
+    Tuning {
+        /// Which, and why.
+        why: String,
+    },
     /// A value was moved into the range, as the guide demands for this variable.
     Clamped {
         /// The variable.
@@ -253,6 +263,7 @@ impl fmt::Display for Warning {
             Self::Deprecated { name, instead } => {
                 write!(f, "environment variable {name} no longer has an effect: {instead}")
             }
+            Self::Tuning { why } => f.write_str(why),
             Self::Clamped { name, given, used } => {
                 write!(f, "{name}={given} is raised to the minimum, {used}")
             }

@@ -1,7 +1,7 @@
 //! Reading the variables from an environment.
 
 use super::table::{Config, DEPRECATED, VARIABLES, variable};
-use super::{ConfigError, Environment, Origin, SetError, Warning};
+use super::{ConfigError, Environment, SetError, Warning};
 use crate::transport::{Chaos, ChaosError};
 
 impl Config {
@@ -14,13 +14,14 @@ impl Config {
         for variable in VARIABLES {
             // An empty value is how shells and launchers say "not set".
             let Some(text) = env.get(variable.name).filter(|text| !text.trim().is_empty()) else { continue };
-            match config.set(variable.name, text, Origin::Environment) {
+            match config.set(variable.name, text, env.origin(variable.name)) {
                 Ok(warning) => warnings.extend(warning),
                 Err(SetError::Value(error)) => return Err(error),
                 Err(SetError::UnknownName { .. }) => unreachable!("{} stands in the table", variable.name),
             }
         }
         config.check_child()?;
+        warnings.extend(env.tuning_problem().map(|why| Warning::Tuning { why: why.to_owned() }));
         let old = DEPRECATED.iter().filter(|(old, _)| env.get(old).is_some());
         warnings.extend(old.map(|(name, instead)| Warning::Deprecated { name, instead }));
         Ok((config, warnings))

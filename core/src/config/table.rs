@@ -197,7 +197,7 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Algorithms of collectives instead of those of the table, as in allreduce=ring,barrier=dissemination",
-        more: "lapis-info --collectives shows the table and the names. The same for all tasks. What does not suit a call is not taken.",
+        more: "Each may have a range of bytes and one of tasks, as in allreduce:64K-1M@2-8=ring or allgather:4K-=bruck; later ones win. lapis-info --collectives shows the table and the names. The same for all tasks: what the tuning file says counts where all tasks of a team share a host. What does not suit a call is not taken.",
         source: "Lapis",
     }
     chaos: Option<String> = "LAPIS_CHAOS", unset {
@@ -241,6 +241,13 @@ variables! {
         help: "Largest message, user header included, that is copied so that its buffer is free at once",
         more: "What fits one packet is copied anyway, what goes by direct copy is not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
+    }
+    tuning: Option<String> = "LAPIS_TUNING", unset {
+        group: Tuning,
+        kind: Kind::Text,
+        help: "File of measured values, which variables of the environment win over; none for no such file",
+        more: "Without it, the file of this kind of processor in the user's cache, in $XDG_CACHE_HOME/lapis or $HOME/.cache/lapis, if there is one. lapis-perf tune measures it; lapis-info --copies and --collectives show what counts. It must belong to the user or to root, and be writable by nobody else.",
+        source: "Lapis",
     }
     spin: Duration = "LAPIS_SPIN_US", "50" {
         group: Tuning,

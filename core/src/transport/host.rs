@@ -91,6 +91,17 @@ impl Host {
         })
     }
 
+    /// The value of a variable that takes any text; see [`number`](Self::number).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn text(&self, variable: &Variable) -> Result<Option<String>, TransportError> {
+        Ok(match self.value(variable)? {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        })
+    }
+
     fn value(&self, variable: &Variable) -> Result<Option<Value>, TransportError> {
         let set = self.option(variable.name);
         let Some(text) = set.as_deref().or(variable.default) else { return Ok(None) };

@@ -105,13 +105,14 @@ impl Head<'_> {
     }
 }
 
-/// Puts the two parts of a message into a data ring, past the caches if the reader is `far`.
+/// Puts the two parts of a message into a data ring, past the caches if there are `past` bytes or
+/// more and `past` is not 0.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
 /// end; it overlaps neither slice.
 #[inline(always)]
-pub unsafe fn store_message(head: Head<'_>, body: &[u8], to: *mut u8, far: bool) {
+pub unsafe fn store_message(head: Head<'_>, body: &[u8], to: *mut u8, past: u32) {
     // SAFETY: the place is as `store_past_caches` wants it, has room for both parts, and is a line
     // at least.
     unsafe {
@@ -119,7 +120,10 @@ pub unsafe fn store_message(head: Head<'_>, body: &[u8], to: *mut u8, far: bool)
             Head::Bytes(bytes) => bytes,
             Head::Line(line, len) => &line.as_bytes()[..len],
         };
-        if far && body.len() >= LEAST_PAST_CACHES && !without(Optimization::StorePolicy) {
+        if past != 0
+            && body.len() >= LEAST_PAST_CACHES.max(past as usize)
+            && !without(Optimization::StorePolicy)
+        {
             return store_past_caches(bytes, body, to);
         }
         match head {

@@ -2,6 +2,7 @@
 
 use crate::collectives::Collectives;
 use crate::windows::Windows;
+use crate::copies::Copies;
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
@@ -33,6 +34,7 @@ pub(crate) struct Facts {
     pub(crate) collectives: Option<Collectives>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) windows: Option<Windows>,
+    pub(crate) copies: Option<Copies>,
 }
 
 /// How a program started here would find the other tasks of its job.
@@ -56,6 +58,7 @@ pub(crate) struct Parts {
     pub(crate) configuration: bool,
     pub(crate) collectives: bool,
     pub(crate) windows: bool,
+    pub(crate) copies: bool,
 }
 
 /// Transports, where they were looked for, and which a job would use.
@@ -131,9 +134,9 @@ pub(crate) struct Variable {
 }
 
 impl Facts {
-    /// Looks at the environment, and at what is asked for.
-    pub(crate) fn gather(parts: Parts) -> Self {
-        let mut facts = Self {
+    /// Nothing is known yet.
+    fn none() -> Self {
+        Self {
             version: env!("CARGO_PKG_VERSION"),
             transport_abi: format!("{ABI_MAJOR}.{ABI_MINOR}"),
             warnings: Vec::new(),
@@ -142,8 +145,14 @@ impl Facts {
             transports: None,
             configuration: None,
             collectives: None,
-            windows: parts.windows.then(Windows::gather),
-        };
+            windows: None,
+            copies: None,
+        }
+    }
+
+    /// Looks at the environment, and at what is asked for.
+    pub(crate) fn gather(parts: Parts) -> Self {
+        let mut facts = Self { windows: parts.windows.then(Windows::gather), ..Self::none() };
         let environment = Environment::of_process();
         let mut config = match Config::from_env(&environment) {
             Ok((config, warnings)) => {
@@ -178,6 +187,12 @@ impl Facts {
         match declare(&mut config, &registry, &environment) {
             Ok(unknown) => facts.warnings.extend(unknown.iter().map(ToString::to_string)),
             Err(error) => facts.error = facts.error.or(Some(error.to_string())),
+        }
+        if parts.copies {
+            match Copies::gather(&environment, &config) {
+                Ok(found) => facts.copies = Some(found),
+                Err(why) => facts.error = facts.error.or(Some(why)),
+            }
         }
         if parts.transports {
             let (found, error) = look(&config, dirs, &mut registry);

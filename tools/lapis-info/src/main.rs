@@ -2,6 +2,7 @@
 //! effective configuration.
 
 mod collectives;
+mod copies;
 mod facts;
 mod text;
 mod windows;
@@ -12,7 +13,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
-Without --bootstrap, --transports, --config, --collectives or --windows it shows the first three. The exit code is 0, or 2 if a variable of the environment has a value that \
+Without --bootstrap, --transports, --config, --collectives, --windows or --copies it shows the first three. The exit code is 0, or 2 if a variable of the environment has a value that \
 programs would refuse. LAPIS_LOG=info shows how the plugins are looked for, step by step.";
 
 /// Shows how a program started here would find its job, the transports and what they can do, and
@@ -40,6 +41,10 @@ struct Cli {
     #[arg(long)]
     windows: bool,
 
+    /// Only which copies move data between tasks of a host, by length, and where that comes from
+    #[arg(long)]
+    copies: bool,
+
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -48,13 +53,14 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     lapis_log::install();
-    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives || cli.windows);
+    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives || cli.windows || cli.copies);
     let facts = Facts::gather(Parts {
         bootstrap: all || cli.bootstrap,
         transports: all || cli.transports,
         configuration: all || cli.config,
         collectives: cli.collectives,
         windows: cli.windows,
+        copies: cli.copies,
     });
     let text = if cli.json {
         json(&facts)

@@ -24,6 +24,9 @@ pub(crate) fn write(facts: &Facts, help: bool) -> String {
     if let Some(found) = &facts.windows {
         found.write(&mut out);
     }
+    if let Some(found) = &facts.copies {
+        found.write(&mut out);
+    }
     out
 }
 

@@ -62,6 +62,35 @@ fn parts_can_be_asked_for() {
 }
 
 #[test]
+fn copies_are_shown_with_where_they_come_from() {
+    use std::os::unix::fs::PermissionsExt;
+    let (code, out, _) = info(&["--copies"], &[("LAPIS_TUNING", "none")]);
+    assert_eq!(code, Some(0));
+    for part in ["processor: ", "limits:    far=", "file:      none", "put, get: any memory"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let file = std::env::temp_dir().join(format!("lapis-info-tuning-{}", std::process::id()));
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, "# a test\nLAPIS_SHM_COPIES=far-past=4096\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (_, out, err) = info(&["--copies"], &[("LAPIS_TUNING", path)]);
+    assert!(out.contains("far-past=4096") && out.contains("measured: tuning file"), "{out}{err}");
+    let (_, out, _) = info(&["--copies"], &[("LAPIS_TUNING", path), ("LAPIS_SHM_COPIES", "attach=7")]);
+    assert!(out.contains("attach=7") && out.contains("environment variable LAPIS_SHM_COPIES"), "{out}");
+    let (_, config, _) = info(&["--config"], &[("LAPIS_TUNING", path)]);
+    let line = config.lines().find(|l| l.contains("LAPIS_SHM_COPIES")).unwrap();
+    assert!(line.contains("tuning file"), "{line}");
+    // A file that others can change costs a line, and nothing in it counts.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let (code, out, err) = info(&["--copies"], &[("LAPIS_TUNING", path)]);
+    assert_eq!((code, err.lines().count()), (Some(0), 1), "{err}");
+    assert!(err.contains("has mode 0666") && !out.contains("4096,"), "{out}{err}");
+    let (code, _, err) = info(&["--copies"], &[("LAPIS_SHM_COPIES", "far=x")]);
+    assert!(code == Some(2) && err.contains("LAPIS_SHM_COPIES: far=`x`: it takes a number"), "{err}");
+    let _ = std::fs::remove_file(&file);
+}
+
+#[test]
 fn choices_of_collectives_follow_rules_and_wishes() {
     let row = |out: &str, name: &str| {
         let line = out.lines().find(|line| line.trim_start().starts_with(name)).unwrap();

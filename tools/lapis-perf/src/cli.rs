@@ -11,13 +11,16 @@ Start it on two tasks, each on a core of its own:
     lapirun -n 2 --bind core lapis-perf am_lat put_bw --max-size 1MiB
 
 Sizes are bytes, or numbers with K or M (powers of 1024), up to 64MiB. Without --sizes each bench has sizes of its own, within \
---min-size and --max-size. Tasks beyond the second take part in gfence and wait otherwise.";
+--min-size and --max-size. Tasks beyond the second take part in gfence and wait otherwise.
+
+`lapis-perf tune`, without lapirun, measures in a few seconds which copies are fastest between cores of this machine, \
+and keeps it in the tuning file (LAPIS_TUNING), which jobs read.";
 
 /// Measures latency, rate and bandwidth between two tasks of a job.
 #[derive(Debug, Parser)]
 #[command(name = "lapis-perf", version, after_help = AFTER, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to measure (--list shows the benches), or `all`
+    /// What to measure (--list shows the benches), `all`, or `tune`
     #[arg(value_name = "BENCH", required_unless_present = "list")]
     pub(crate) benches: Vec<String>,
 

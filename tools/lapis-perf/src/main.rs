@@ -9,6 +9,7 @@ mod plan;
 mod sample;
 mod session;
 mod single;
+mod tune;
 
 use anyhow::Result;
 use clap::Parser;
@@ -22,6 +23,9 @@ fn main() -> ExitCode {
             return refuse(&error.to_string(), error.exit_code(), error.use_stderr());
         }
     };
+    if cli.benches == [tune::NAME] {
+        return tune_once();
+    }
     let plan = match plan::Plan::of(&cli) {
         Ok(plan) => plan,
         Err(error) => return refuse(&format!("lapis-perf: {error:#}\n"), 2, true),
@@ -52,6 +56,17 @@ fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
     }
     output.finish(cli.plot.as_deref())?;
     session.finish()
+}
+
+/// Once for a job, whatever the number of its tasks.
+fn tune_once() -> ExitCode {
+    if std::env::var("LAPIS_TASK").is_ok_and(|task| task != "0") {
+        return ExitCode::SUCCESS;
+    }
+    match tune::run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => refuse(&format!("lapis-perf: {error:#}\n"), 1, true),
+    }
 }
 
 /// Ends with a text that all tasks of a job would write alike: the first one does, and its exit

@@ -32,6 +32,27 @@ fn records(done: &Finished) -> Vec<(String, u64, String, f64)> {
 }
 
 #[test]
+fn tuning_leaves_a_file_that_shows_where_limits_come_from() {
+    let folder = std::env::temp_dir().join(format!("lapis-perf-tune-{}", std::process::id()));
+    let file = folder.join("tuning");
+    let done = lapis_testing::clean(env!("CARGO_BIN_EXE_lapis-perf"))
+        .arg("tune")
+        .env("LAPIS_TUNING", &file)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if text.contains("it takes two cores") {
+        eprintln!("skipped: {text}");
+    } else {
+        assert!(done.status.success() && text.contains("LAPIS_SHM_COPIES=far="), "{text}");
+        let written = std::fs::read_to_string(&file).unwrap();
+        let value = written.lines().find_map(|line| line.strip_prefix("LAPIS_SHM_COPIES=")).unwrap();
+        assert!(value.contains("attach="), "{written}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
 fn every_bench_gives_its_records_in_both_modes_and_kinds_of_memory() {
     let line = ["all", "--sizes", "0,8,5000,70000", "--time-ms", "1", "--memory", "any,lapis", "--json"];
     for extra in [&[][..], &["--interrupts"][..]] {

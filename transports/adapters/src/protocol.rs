@@ -8,7 +8,7 @@ use crate::eth::{Hop, Wire};
 use crate::fifo::{Geometry, NOTES};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
 pub const VERSION: u32 = 3;

@@ -10,6 +10,7 @@ use crate::sys::{self, io_error};
 use crate::transport::{Copying, Shm};
 use crate::waiter::SOCKET_MARK;
 use crate::wake::{CLOSED, NEEDY};
+use lapis_copies::Copies;
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::Mailbox;
 use lapis_core::transport::{PeerId, TransportError};
@@ -85,7 +86,7 @@ const LASTING: u32 = 5;
 ///
 /// # Safety
 /// Nobody else sends with this number, and the segment stays mapped as long as the `Out` is used.
-unsafe fn way_in(segment: &Segment, member: usize) -> Out {
+unsafe fn way_in(segment: &Segment, member: usize, limits: Copies) -> Out {
     let header = segment.header();
     Out {
         lane: if member < LANES {
@@ -104,7 +105,7 @@ unsafe fn way_in(segment: &Segment, member: usize) -> Out {
         attention: &raw const header.attention.0,
         bitmap: &raw const header.bitmap.0,
         bit: if member < LANES { 1 << member } else { 0 },
-        policy: StorePolicy::default(),
+        policy: StorePolicy::new(limits),
     }
 }
 
@@ -334,7 +335,7 @@ impl Shm {
             )));
         };
         // SAFETY: the number was just taken; `forget` closes the `Out` before the segment goes.
-        let out = unsafe { way_in(&segment, member) };
+        let out = unsafe { way_in(&segment, member, self.copies) };
         if !self.membarrier {
             // SYNC: seen by ourselves, who need it, in program order.
             header.attention.0.word.fetch_or(NEEDY, Ordering::AcqRel);
@@ -441,7 +442,7 @@ impl Shm {
         peer.state = State::Down;
         peer.last_shared = self.inbox.claimed();
         // Nothing more goes out; the lane's memory stays mapped.
-        self.outbox.set(dense, Out::closed());
+        self.outbox.set(dense, Out::closed(self.copies));
         self.inbox.dying.push(dense);
         self.inbox.look_again();
     }

@@ -81,7 +81,9 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                                 tx.publish(len, |place| place.write_bytes(i as u8 + 1, len));
                                 break;
                             }
-                            if let Some(place) = tx.data_room(len, &mut StorePolicy::default()) {
+                            if let Some(place) =
+                                tx.data_room(len, &mut StorePolicy::new(lapis_copies::Copies::shipped("").0))
+                            {
                                 place.write_bytes(i as u8 + 1, len);
                                 tx.publish_data(len);
                                 break;

@@ -7,6 +7,7 @@ use crate::store_policy::StorePolicy;
 use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
+use lapis_copies::Copies;
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::{Head, INLINE, SendLane, store_message};
 use lapis_core::transport::{PeerId, Status};
@@ -30,14 +31,14 @@ pub(crate) struct Out {
 unsafe impl Send for Out {}
 
 impl Out {
-    pub(crate) fn closed() -> Self {
+    pub(crate) fn closed(limits: Copies) -> Self {
         Self {
             lane: Tx::closed(),
             attention: std::ptr::null(),
             bitmap: std::ptr::null(),
             bit: 0,
             many: None,
-            policy: StorePolicy::default(),
+            policy: StorePolicy::new(limits),
         }
     }
 }
@@ -47,13 +48,15 @@ pub(crate) struct Outbox {
     /// From task to place in `outs`; `u32::MAX` for none.
     index: Vec<u32>,
     pub(crate) outs: Vec<Out>,
+    /// By which each decides how bytes are stored.
+    limits: Copies,
     /// Made when the first wake-up by socket is due.
     ringer: Option<OwnedFd>,
 }
 
 impl Outbox {
-    pub(crate) fn new() -> Self {
-        Self { index: Vec::new(), outs: Vec::new(), ringer: None }
+    pub(crate) fn new(limits: Copies) -> Self {
+        Self { index: Vec::new(), outs: Vec::new(), limits, ringer: None }
     }
 
     /// The place of a task, if it was ever connected.
@@ -70,7 +73,7 @@ impl Outbox {
             self.index.resize(at + 1, u32::MAX);
         }
         self.index[at] = self.outs.len() as u32;
-        self.outs.push(Out::closed());
+        self.outs.push(Out::closed(self.limits));
         self.outs.len() - 1
     }
 
@@ -119,7 +122,7 @@ impl Shm {
             debug_assert_eq!(into.len(), len);
             // SAFETY: `into` has room for both. Long bodies get places in data rings, in which
             // messages begin at cache lines and have the last one to themselves.
-            unsafe { store_message(Head::Bytes(head), body, into.as_mut_ptr(), policy.is_far()) };
+            unsafe { store_message(Head::Bytes(head), body, into.as_mut_ptr(), policy.past()) };
         };
         self.send_slow(dense, len, &mut pack)
     }

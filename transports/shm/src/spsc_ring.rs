@@ -181,7 +181,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
             let read = || (*self.control).data_tail.load(Ordering::Acquire);
             let tail = policy.watch((*data).limit.wrapping_sub(size), read);
             (*data).limit = tail.wrapping_add(size);
-            (*data).far = policy.is_far().into();
+            (*data).far = policy.past();
             (*data).room(len).map(|(place, _)| place)
         }
     }
@@ -391,7 +391,7 @@ mod tests {
         };
         let word = AtomicU32::new(0);
         tx.set_attention(&raw const word);
-        let (mut seed, mut policy) = (7u64, StorePolicy::default());
+        let (mut seed, mut policy) = (7u64, StorePolicy::new(lapis_copies::Copies::shipped("").0));
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let most = if i % 3 == 0 { longest } else { longest.min(ring_layout.size / 128) };

@@ -7,21 +7,25 @@
 //! measures it: now and then it reads the line on which the receiver says how far it has read, and
 //! the time that this takes tells how far away the receiver is.
 
+use lapis_copies::Copies;
 use std::time::Instant;
 
-/// From so many nanoseconds for a line of the receiver's on, no cache is shared. Neighbours on one
-/// die need 15 to 70 ns, cores of different dies or sockets 130 and more; reading the clock takes
-/// part of it.
-const FAR: u128 = 100;
 /// What is known of the way to one peer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StorePolicy {
+    /// From where on what is better.
+    limits: Copies,
     /// Whether the latest reads took long, the last one in bit 0.
     slow: u8,
     far: bool,
 }
 
 impl StorePolicy {
+    /// By these limits; nothing is known yet.
+    pub(crate) fn new(limits: Copies) -> Self {
+        Self { limits, slow: 0, far: false }
+    }
+
     /// Reads how far the receiver has read; `known` is what it said before.
     #[inline]
     pub(crate) fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
@@ -38,13 +42,13 @@ impl StorePolicy {
     /// Half of the latest reads decide: an interrupt may lengthen one, and another read just before
     /// shortens some.
     fn took(&mut self, nanoseconds: u128) {
-        self.slow = self.slow << 1 | u8::from(nanoseconds >= FAR);
+        self.slow = self.slow << 1 | u8::from(nanoseconds >= u128::from(self.limits.far));
         self.far = self.slow.count_ones() >= u8::BITS / 2;
     }
 
-    /// Whether bytes are to go past the caches.
-    pub(crate) fn is_far(&self) -> bool {
-        self.far
+    /// From how many bytes on messages are to go past the caches; 0: none.
+    pub(crate) fn past(&self) -> u32 {
+        self.limits.past(self.far).unwrap_or(0)
     }
 }
 
@@ -54,16 +58,17 @@ mod tests {
 
     #[test]
     fn a_receiver_is_far_when_most_reads_of_its_line_take_long() {
-        let mut policy = StorePolicy::default();
-        assert!(!policy.far);
+        let limits = Copies { far: 100, near_past: None, far_past: Some(2048), attach: 1 };
+        let mut policy = StorePolicy::new(limits);
+        assert_eq!(policy.past(), 0);
         for (took, far) in
             [300, 40, 160, 9000, 30, 150].into_iter().zip([false, false, false, false, false, true])
         {
             policy.took(took);
-            assert_eq!(policy.far, far, "after a read of {took} ns");
+            assert_eq!(policy.past(), if far { 2048 } else { 0 }, "after a read of {took} ns");
         }
         (0..5).for_each(|_| policy.took(50));
-        assert!(!policy.far);
+        assert_eq!(policy.past(), 0);
         policy.took(200);
         for _ in 0..10 {
             assert_eq!(policy.watch(7, || 7), 7);

@@ -13,6 +13,8 @@ use crate::send::Outbox;
 use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;
+use lapis_copies::{Copies, Source, first_start};
+use lapis_core::config::{Environment, processor};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
@@ -44,6 +46,7 @@ pub struct Shm {
     pub(crate) file: OwnedFd,
     pub(crate) waiting: Waiting,
     pub(crate) copying: Copying,
+    pub(crate) copies: Copies,
     /// Why cross-memory attach is not used.
     pub(crate) no_attach: Option<String>,
     pub(crate) membarrier: bool,
@@ -66,6 +69,42 @@ fn copying(host: &Host) -> Result<Copying, TransportError> {
         Some("double") => Copying::Double,
         _ => Copying::Auto,
     })
+}
+
+/// From where on which copies are taken: what the variable says, else what is shipped for the
+/// processor, or measured at the first start on one that is not known.
+fn copies(host: &Host, tasks: u32) -> Result<Copies, TransportError> {
+    let (shipped, source) = Copies::shipped(&processor());
+    let Some(text) = host.text(&declaration::COPIES)? else {
+        return Ok(match source {
+            Source::Guessed if tasks > 1 => measured_once(host, shipped),
+            _ => shipped,
+        });
+    };
+    shipped.with(&text).map_err(|why| {
+        TransportError::Invalid(format!(
+            "LAPIS_SHM_COPIES=`{text}`: {why}; set it right, or let `lapis-perf tune` write the tuning file anew"
+        ))
+    })
+}
+
+/// What the first start on an unknown kind of processor finds out and leaves in the tuning file.
+fn measured_once(host: &Host, guessed: Copies) -> Copies {
+    let environment = Environment::of_process();
+    let (Some(path), None) = (environment.tuning_path(), environment.tuning_problem()) else {
+        return guessed;
+    };
+    match first_start(guessed, path) {
+        Ok(Some(copies)) => {
+            host.info(format_args!("copies on this processor measured: {copies}, in {}", path.display()));
+            copies
+        }
+        Ok(None) => guessed,
+        Err(e) => {
+            host.info(format_args!("{}: what copies cost is measured by each job: {e}", path.display()));
+            guessed
+        }
+    }
 }
 
 /// Tasks of a job up to which all get to know each other when they connect. With each peer that
@@ -160,7 +199,7 @@ impl Transport for Shm {
                 params.task, params.tasks
             )));
         }
-        let (heap, copying) = (heap(&host)?, copying(&host)?);
+        let (heap, copying, copies) = (heap(&host)?, copying(&host)?, copies(&host, params.tasks)?);
         let later = meets_later(&host, params.tasks)?;
         let key = Key::new(params.job, params.secret);
         // SAFETY: a call without pointers.
@@ -186,7 +225,7 @@ impl Transport for Shm {
             socket: name,
         };
         let shm = Self {
-            outbox: Outbox::new(),
+            outbox: Outbox::new(copies),
             inbox: Inbox::new(Arc::clone(&segment), Arc::clone(&notifier)),
             peers: Vec::new(),
             notifier: Arc::clone(&notifier),
@@ -198,6 +237,7 @@ impl Transport for Shm {
             file,
             waiting: Waiting::default(),
             copying,
+            copies,
             no_attach: (copying == Copying::Double)
                 .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
@@ -235,7 +275,7 @@ impl Transport for Shm {
             max_head: 0,
             receive_buffer: 0,
             max_zcopy: if self.no_attach.is_none() { u64::MAX } else { 0 },
-            zcopy_from: 16 << 10,
+            zcopy_from: self.copies.attach,
             paths: 1,
             max_peers: MEMBERS as u32,
         };

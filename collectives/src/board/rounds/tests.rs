@@ -15,11 +15,13 @@ struct Member<'a> {
     /// Round that was begun last, from 1 on, and how many of its takes were made.
     begun: usize,
     taken: usize,
+    /// Rounds that others need, as they have told.
+    heard: usize,
     round: Round,
 }
 
-/// Where a member's data of a round lies, and of which round it is.
-type Area = (usize, Vec<Map>);
+/// Where a member's data of a round lies, of which round it is, and what is told in it.
+type Area = (usize, Vec<Map>, Vec<u64>);
 
 impl Member<'_> {
     fn buffer(&mut self, which: Buffer) -> &mut Vec<Map> {
@@ -36,6 +38,10 @@ impl Member<'_> {
         self.buffer(span.buffer)[span.start..][..span.len].copy_from_slice(data);
     }
 
+    fn rounds(&self) -> usize {
+        self.plan.rounds(self.heard)
+    }
+
     fn ended_round(&self) -> bool {
         self.taken == self.round.takes.len()
     }
@@ -44,6 +50,8 @@ impl Member<'_> {
 /// The buffers of one case: as many elements of input and output as a member needs.
 struct Case<'a> {
     call: Call<'a>,
+    /// Where each member has lists of its own.
+    calls: Option<&'a dyn Fn(usize) -> Call<'static>>,
     n: usize,
     room: usize,
     in_place: bool,
@@ -62,17 +70,16 @@ impl Case<'_> {
     fn run(&self, absent: Option<usize>) -> Vec<Member<'_>> {
         let n = self.n;
         let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
-        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room]); self.slots()]; n];
-        let rounds = members[0].plan.rounds();
+        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room], Vec::new()); self.slots()]; n];
         let mut random = (n * 31 + self.room) as u64;
         loop {
             random = noise(random);
             let from = random as usize % n;
             let mut order = (from..n).chain(0..from).filter(|me| Some(*me) != absent);
-            let Some(me) = order.find(|me| self.is_able(&members, &areas, *me, rounds)) else { break };
+            let Some(me) = order.find(|me| self.is_able(&members, &areas, *me)) else { break };
             // Some go on for long, some stop after each step.
             for _ in 0..1 + random % 5 {
-                if self.is_able(&members, &areas, me, rounds) {
+                if self.is_able(&members, &areas, me) {
                     step(&mut members, &mut areas, me);
                 }
             }
@@ -83,10 +90,10 @@ impl Case<'_> {
     fn check(&self) {
         let n = self.n;
         let members = self.run(None);
-        let rounds = members[0].plan.rounds();
+        let rounds = members[0].rounds();
         for (me, member) in members.iter().enumerate() {
             assert!(member.begun == rounds && member.ended_round(), "{:?} of {n}: {me} waits", self.call);
-            assert_eq!(member.plan.rounds(), rounds, "{:?} of {n}", self.call);
+            assert_eq!(member.rounds(), rounds, "{:?} of {n}", self.call);
             assert_eq!(member.plan.width(), members[0].plan.width());
             for i in 0..(self.outputs)(me) {
                 let got = member.buffers[1][i];
@@ -96,7 +103,8 @@ impl Case<'_> {
     }
 
     fn member(&self, me: usize) -> Member<'_> {
-        let plan = Plan::new(&self.call, me, self.n, self.room, 1).unwrap();
+        let call = self.calls.map_or(self.call, |calls| calls(me));
+        let plan = Plan::new(&call, me, self.n, self.room, 1).unwrap();
         let broadcasts = matches!(
             self.call,
             Call::Broadcast { root, .. } | Call::Multicast { root, .. } if root == me
@@ -112,16 +120,24 @@ impl Case<'_> {
         }
         let scratch = vec![JUNK; plan.scratch()];
         let buffers = [input, output, scratch];
-        Member { plan, buffers, in_place: self.in_place, begun: 0, taken: 0, round: Round::default() }
+        Member {
+            plan,
+            buffers,
+            in_place: self.in_place,
+            begun: 0,
+            taken: 0,
+            heard: 0,
+            round: Round::default(),
+        }
     }
 
-    fn is_able(&self, members: &[Member<'_>], areas: &[Vec<Area>], me: usize, rounds: usize) -> bool {
+    fn is_able(&self, members: &[Member<'_>], areas: &[Vec<Area>], me: usize) -> bool {
         let member = &members[me];
         if let Some(take) = member.round.takes.get(member.taken) {
             return areas[take.member][member.begun % self.slots()].0 >= member.begun;
         }
         let next = member.begun + 1;
-        next <= rounds && members.iter().all(|other| other.begun + self.slots() > next)
+        next <= member.rounds() && members.iter().all(|other| other.begun + self.slots() > next)
     }
 }
 
@@ -129,8 +145,12 @@ fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
     let slots = areas[me].len();
     let member = &mut members[me];
     if let Some(take) = member.round.takes.get(member.taken).copied() {
-        let (round, data) = &areas[take.member][member.begun % slots];
+        let (round, data, told) = &areas[take.member][member.begun % slots];
         assert_eq!(*round, member.begun, "an area was used again too early");
+        if let Some(expected) = take.told {
+            assert_eq!(told[me], expected, "what {} has for {me}", take.member);
+            member.heard = member.heard.max(told[areas.len()] as usize);
+        }
         let mut data = data[take.at..][..take.into.len].to_vec();
         let here = member.read(take.into);
         for (new, old) in data.iter_mut().zip(&here) {
@@ -148,7 +168,8 @@ fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
     member.plan.round(member.begun, &mut round);
     (member.begun, member.taken) = (member.begun + 1, 0);
     let (width, slot) = (member.plan.width(), member.begun % slots);
-    let (shown, area) = &mut areas[me][slot];
+    let (shown, area, told) = &mut areas[me][slot];
+    told.clone_from(&round.tells);
     for put in &round.puts {
         assert!(put.at + put.from.len <= width, "{put:?} beyond {width}");
         let data = member.read(put.from);
@@ -194,8 +215,16 @@ fn reductions_through_memory_fold_in_order() {
             each(n, |room, in_place| {
                 let all = |_: usize, i: usize| folded(0..n, i, true);
                 let call = Call::AllReduce { count };
-                let case =
-                    Case { call, n, room, in_place, inputs: &|_| count, outputs: &|_| count, expected: &all };
+                let case = Case {
+                    call,
+                    calls: None,
+                    n,
+                    room,
+                    in_place,
+                    inputs: &|_| count,
+                    outputs: &|_| count,
+                    expected: &all,
+                };
                 case.check();
                 for root in roots(n) {
                     let outputs = |me: usize| if me == root { count } else { 0 };
@@ -218,7 +247,17 @@ fn reductions_through_memory_fold_in_order() {
             let expected = |me: usize, i: usize| folded(0..n, starts[me] + i, true);
             let total = counts.iter().sum();
             let (inputs, outputs) = (|_: usize| total, |me: usize| counts[me]);
-            Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &expected }.check();
+            Case {
+                call,
+                calls: None,
+                n,
+                room,
+                in_place,
+                inputs: &inputs,
+                outputs: &outputs,
+                expected: &expected,
+            }
+            .check();
         });
     }
 }
@@ -231,6 +270,7 @@ fn data_moves_through_memory_to_where_it_belongs() {
                 let all = |_: usize, i: usize| value(i / count, i % count);
                 let (one, each) = (|_: usize| count, |_: usize| n * count);
                 let case = Case {
+                    calls: None,
                     call: Call::AllGather { count },
                     n,
                     room,
@@ -260,8 +300,17 @@ fn data_moves_through_memory_to_where_it_belongs() {
         }
         let inputs = |_: usize| 0;
         let (call, expected) = (Call::Barrier, |_: usize, _: usize| JUNK);
-        Case { call, n, room: 1, in_place: false, inputs: &inputs, outputs: &inputs, expected: &expected }
-            .check();
+        Case {
+            call,
+            calls: None,
+            n,
+            room: 1,
+            in_place: false,
+            inputs: &inputs,
+            outputs: &inputs,
+            expected: &expected,
+        }
+        .check();
     }
 }
 
@@ -273,6 +322,7 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
             let (inputs, expected) = (|_: usize| count, |_: usize, _: usize| JUNK);
             let case = Case {
                 call,
+                calls: None,
                 n,
                 room,
                 in_place: false,
@@ -282,7 +332,7 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
             };
             for absent in roots(n) {
                 for (me, member) in case.run(Some(absent)).iter().enumerate() {
-                    let left = member.begun == member.plan.rounds() && member.ended_round();
+                    let left = member.begun == member.rounds() && member.ended_round();
                     assert!(!left, "{call:?} of {n}: {me} left although {absent} had not begun");
                 }
             }
@@ -302,7 +352,8 @@ fn multicast(n: usize, root: usize, like: &Case<'_>) {
     let call = Call::Multicast { root, to: &to, count };
     let (inputs, outputs) = (|_: usize| 0, |_: usize| count);
     let Case { room, in_place, .. } = *like;
-    Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &some }.check();
+    Case { call, calls: None, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &some }
+        .check();
 }
 
 /// An allgather of parts of unequal lengths, the last member's first.
@@ -316,9 +367,88 @@ fn unequal_parts(n: usize) {
             let call = Call::AllGatherV { parts: Parts { counts: &counts, starts: &starts } };
             let (inputs, outputs) = (|me: usize| counts[me], |_: usize| total);
             let expected = |_: usize, i: usize| value(owner(i), i - starts[owner(i)]);
-            Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &expected }.check();
+            Case {
+                call,
+                calls: None,
+                n,
+                room,
+                in_place,
+                inputs: &inputs,
+                outputs: &outputs,
+                expected: &expected,
+            }
+            .check();
         }
     }
+}
+
+/// Parts of any lengths between all members, in areas that take many rounds and few.
+#[test]
+fn unequal_parts_go_to_where_they_belong() {
+    let len = |from: usize, to: usize| if from.is_multiple_of(3) { 0 } else { (from * 7 + to * 5) % 40 };
+    for n in sizes().filter(|n| *n <= 24) {
+        let row = |counts: Vec<usize>| {
+            let starts: Vec<usize> = (0..n).map(|i| counts[i + 1..].iter().sum()).collect();
+            (counts, starts)
+        };
+        let gives: Vec<_> = (0..n).map(|from| row((0..n).map(|to| len(from, to)).collect())).collect();
+        let gets: Vec<_> = (0..n).map(|to| row((0..n).map(|from| len(from, to)).collect())).collect();
+        let parts = |(counts, starts): &(Vec<usize>, Vec<usize>)| {
+            let (counts, starts): (&'static [usize], &'static [usize]) =
+                (counts.clone().leak(), starts.clone().leak());
+            Parts { counts, starts }
+        };
+        let place = |(counts, starts): &(Vec<usize>, Vec<usize>), i: usize| {
+            let member = (0..n).find(|m| (starts[*m]..starts[*m] + counts[*m]).contains(&i)).unwrap();
+            (member, i - starts[member])
+        };
+        let total = |(counts, _): &(Vec<usize>, Vec<usize>)| counts.iter().sum::<usize>();
+        for room in [8 * (n + 1) + 16 * n, 8 * (n + 1) + 48 * n] {
+            let calls = |me: usize| Call::AllToAllV { give: parts(&gives[me]), get: parts(&gets[me]) };
+            let expected = |me: usize, i: usize| {
+                let (from, at) = place(&gets[me], i);
+                value(from, gives[from].1[me] + at)
+            };
+            let (inputs, outputs) = (|me: usize| total(&gives[me]), |me: usize| total(&gets[me]));
+            unequal(n, room, false, &calls, &inputs, &outputs, &expected);
+            for root in roots(n) {
+                let at_root = |me: usize, all: &(Vec<usize>, Vec<usize>)| (me == root).then(|| parts(all));
+                for in_place in [false, true] {
+                    let calls = |me: usize| {
+                        let parts = at_root(me, &gets[root]);
+                        Call::GatherV { root, mine: len(me, root), parts }
+                    };
+                    let expected = |_: usize, i: usize| {
+                        let (from, at) = place(&gets[root], i);
+                        value(from, at)
+                    };
+                    let outputs = |me: usize| if me == root { total(&gets[root]) } else { 0 };
+                    unequal(n, room, in_place, &calls, &|me| len(me, root), &outputs, &expected);
+                    let calls = |me: usize| {
+                        let parts = at_root(me, &gives[root]);
+                        Call::ScatterV { root, mine: len(root, me), parts }
+                    };
+                    let expected = |me: usize, i: usize| value(root, gives[root].1[me] + i);
+                    let inputs = |me: usize| if me == root { total(&gives[root]) } else { 0 };
+                    unequal(n, room, in_place, &calls, &inputs, &|me| len(root, me), &expected);
+                }
+            }
+        }
+    }
+}
+
+/// A case in which each member's call has lists of its own.
+fn unequal(
+    n: usize,
+    room: usize,
+    in_place: bool,
+    calls: &dyn Fn(usize) -> Call<'static>,
+    inputs: &dyn Fn(usize) -> usize,
+    outputs: &dyn Fn(usize) -> usize,
+    expected: &dyn Fn(usize, usize) -> Map,
+) {
+    let (call, calls) = (calls(0), Some(calls));
+    Case { call, calls, n, room, in_place, inputs, outputs, expected }.check();
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub struct DataOut {
     pub layout: RingLayout,
     /// The longest message that the reader takes, in bytes; 0 where there is no ring.
     pub longest: usize,
-    /// Not 0: the receiver shares no cache with this task, so that long messages are stored past
-    /// the caches.
+    /// From how many bytes on messages are stored past the caches, if not 0: where that is faster
+    /// than through them. Less than 1 KiB counts as 1 KiB.
     pub far: u32,
 }
 

@@ -152,7 +152,7 @@ impl SendLane {
         // which its bytes end.
         unsafe {
             let (place, end) = self.data.room(len)?;
-            store_message(head, body, place, self.data.far != 0);
+            store_message(head, body, place, self.data.far);
             self.data.next = end;
             Some(self.publish_elsewhere(len))
         }

@@ -1,0 +1,121 @@
+//! Which copies move data between tasks of a host.
+
+use lapis_copies::{Copies as Limits, Source, VARIABLE};
+use lapis_core::config::{Config, Environment, Origin, processor};
+use lapis_core::transport::lane::INLINE;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Lengths of messages, puts and gets, in bytes.
+const BYTES: [u64; 9] = [8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+
+/// The table, and what it comes to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Copies {
+    processor: String,
+    /// Where the limits come from.
+    source: String,
+    /// The tuning file that counts, or would.
+    file: Option<String>,
+    limits: String,
+    choices: Vec<Choice>,
+}
+
+/// What is taken for so many bytes.
+#[derive(Debug, Serialize)]
+struct Choice {
+    bytes: u64,
+    message_near: &'static str,
+    message_far: &'static str,
+    /// A put or get of memory that Lapis allocated.
+    mapped: &'static str,
+    /// Of any memory.
+    any: &'static str,
+}
+
+impl Copies {
+    /// As a job that started here would have them.
+    pub(crate) fn gather(environment: &Environment, config: &Config) -> Result<Self, String> {
+        let processor = processor();
+        let (shipped, source) = Limits::shipped(&processor);
+        let file = environment.tuning_path().map(|path| path.display().to_string());
+        let (limits, source) = match (environment.get(VARIABLE), source) {
+            (Some(text), _) => {
+                let from = match environment.origin(VARIABLE) {
+                    Origin::Tuning => format!("measured: tuning file {}", file.as_deref().unwrap_or("?")),
+                    _ => format!("environment variable {VARIABLE}"),
+                };
+                (shipped.with(text).map_err(|why| format!("{VARIABLE}: {why}"))?, from)
+            }
+            (None, Source::Shipped) => (shipped, "shipped for this kind of processor".to_owned()),
+            (None, Source::Guessed) if file.is_some() => {
+                (shipped, "what is usual: the first job will measure it here".to_owned())
+            }
+            (None, Source::Guessed) => (shipped, "what is usual: there is no tuning file".to_owned()),
+        };
+        let word = config.listing().into_iter().find(|listed| listed.variable.name == "LAPIS_SHM_COPY");
+        let forced = word.and_then(|listed| listed.value).unwrap_or_default();
+        let choices = BYTES.map(|bytes| choice(&limits, bytes, &forced)).into();
+        Ok(Self { processor, source, file, limits: limits.to_string(), choices })
+    }
+
+    /// For people.
+    pub(crate) fn write(&self, out: &mut String) {
+        let _ = writeln!(out, "\nCopies\n  processor: {}\n  limits:    {}", self.processor, self.limits);
+        let _ = writeln!(out, "  from:      {}", self.source);
+        let _ = writeln!(out, "  file:      {}", self.file.as_deref().unwrap_or("none"));
+        let _ = writeln!(
+            out,
+            "\n  {:>8}  {:12} {:12} {:20} put, get: any memory",
+            "bytes", "message near", "message far", "put, get: mapped"
+        );
+        for choice in &self.choices {
+            let _ = writeln!(
+                out,
+                "  {:>8}  {:12} {:12} {:20} {}",
+                choice.bytes, choice.message_near, choice.message_far, choice.mapped, choice.any
+            );
+        }
+        out.push_str(
+            "\n  line: in the slot that tells of the message. caches, past: two copies through the data\n  \
+             ring, both tasks at work, by ordinary stores (wide loads from 1 KiB on) or past the caches.\n  \
+             stores: the caller's own. attach: the kernel's copy. timed: attach or packets, whichever took\n  \
+             less time with this peer of late. Near or far is found out while messages go.\n",
+        );
+    }
+}
+
+fn choice(limits: &Limits, bytes: u64, forced: &str) -> Choice {
+    let message = |far: bool| match limits.past(far) {
+        _ if bytes <= INLINE as u64 => "line",
+        _ if forced == "cma" && bytes > 16 << 10 => "attach",
+        Some(past) if bytes >= past.into() => "past",
+        _ => "caches",
+    };
+    let any = match forced {
+        "double" => "packets",
+        _ if bytes < limits.attach => "packets",
+        "cma" => "attach",
+        _ => "timed",
+    };
+    Choice { bytes, message_near: message(false), message_far: message(true), mapped: "stores", any }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_length_has_the_copy_that_the_limits_say() {
+        let limits = Limits { far: 100, near_past: None, far_past: Some(4096), attach: 16384 };
+        let all = BYTES.map(|bytes| choice(&limits, bytes, "auto"));
+        assert_eq!(all[0].message_far, "line");
+        assert_eq!(
+            (all[2].message_far, all[3].message_far, all[3].message_near),
+            ("caches", "past", "caches")
+        );
+        assert_eq!((all[3].any, all[4].any), ("packets", "timed"));
+        assert_eq!(choice(&limits, 1 << 20, "cma").message_near, "attach");
+        assert_eq!(choice(&limits, 1 << 20, "double").any, "packets");
+    }
+}

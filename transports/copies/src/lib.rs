@@ -1,0 +1,142 @@
+//! Which copies move data between tasks of a host: a table that is shipped for known processors
+//! and measured for others.
+//!
+//! Three limits decide, and they differ from one kind of processor to the next: from how many
+//! nanoseconds of a line's journey on two cores count as far from each other; from how many bytes
+//! on messages are stored past the caches, to near and to far readers; from how many bytes on the
+//! kernel's copy from memory to memory (cross-memory attach) is worth a call.
+//!
+//! The text of a [`Copies`] is the value of `LAPIS_SHM_COPIES`, in the environment or in the tuning
+//! file. What it leaves out is as shipped. What is chosen while the program runs is not here: which
+//! cores are far is found by the transport, from the times of its reads; whether a put goes by
+//! attach or in packets, by core, from the times of former transfers.
+
+#[cfg(not(loom))]
+mod measure;
+
+#[cfg(not(loom))]
+mod first_start;
+
+#[cfg(not(loom))]
+pub use first_start::{VARIABLE, about, first_start};
+#[cfg(not(loom))]
+pub use measure::{Measured, Row, measure};
+
+use std::fmt;
+
+/// The limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// From so many nanoseconds for reading a line of the other core's on, they share no cache.
+    pub far: u32,
+    /// From so many bytes on messages to a near reader go past the caches; `None`: never.
+    pub near_past: Option<u32>,
+    /// The same to a far reader.
+    pub far_past: Option<u32>,
+    /// From so many bytes on puts and gets of any memory may go by cross-memory attach.
+    pub attach: u64,
+}
+
+/// Where the limits come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Shipped for this kind of processor.
+    Shipped,
+    /// Nothing is known of this kind of processor.
+    Guessed,
+}
+
+/// The least number of bytes that can go past the caches.
+pub const LEAST_PAST: u32 = 1 << 10;
+
+/// What holds for most.
+const USUAL: Copies = Copies { far: 100, near_past: None, far_past: Some(LEAST_PAST), attach: 16 << 10 };
+
+/// Kinds of processors whose limits were measured: AMD EPYC of the third and the fifth generation,
+/// Intel Xeon of the fourth.
+const SHIPPED: [(&str, Copies); 3] =
+    [("AuthenticAMD-25-1", USUAL), ("AuthenticAMD-26-2", USUAL), ("GenuineIntel-6-143", USUAL)];
+
+impl Copies {
+    /// What is shipped for a kind of processor.
+    pub fn shipped(processor: &str) -> (Self, Source) {
+        match SHIPPED.iter().find(|(kind, _)| *kind == processor) {
+            Some((_, copies)) => (*copies, Source::Shipped),
+            None => (USUAL, Source::Guessed),
+        }
+    }
+
+    /// With what a text says in place of some of it, as in `far=100,far-past=1024,attach=16384`.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub fn with(mut self, text: &str) -> Result<Self, String> {
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("`{pair}` is not NAME=NUMBER"))?;
+            let (name, value) = (name.trim(), value.trim());
+            let within = |least: u64, most: u64| match value.parse::<u64>() {
+                Ok(number) if (least..=most).contains(&number) => Ok(number),
+                _ => Err(format!("{name}=`{value}`: it takes a number from {least} to {most}")),
+            };
+            let past = || match value {
+                "never" => Ok(None),
+                _ => within(LEAST_PAST.into(), u32::MAX.into())
+                    .map(|number| Some(number as u32))
+                    .map_err(|e| e + ", or never"),
+            };
+            match name {
+                "far" => self.far = within(1, 1_000_000)? as u32,
+                "near-past" => self.near_past = past()?,
+                "far-past" => self.far_past = past()?,
+                "attach" => self.attach = within(1, u32::MAX.into())?,
+                _ => return Err(format!("no limit `{name}`: there are far, near-past, far-past, attach")),
+            }
+        }
+        Ok(self)
+    }
+
+    /// From how many bytes on messages to a reader go past the caches; `None`: never.
+    pub fn past(&self, far: bool) -> Option<u32> {
+        if far { self.far_past } else { self.near_past }
+    }
+}
+
+impl fmt::Display for Copies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let past = |bytes: Option<u32>| bytes.map_or("never".to_owned(), |bytes| bytes.to_string());
+        let (near, distant) = (past(self.near_past), past(self.far_past));
+        write!(f, "far={},near-past={near},far-past={distant},attach={}", self.far, self.attach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_all_limits_or_some() {
+        let all = Copies { far: 7, near_past: Some(4096), far_past: None, attach: 8192 };
+        assert_eq!(USUAL.with(&all.to_string()), Ok(all));
+        assert_eq!(USUAL.with("attach=5, far = 3"), Ok(Copies { far: 3, attach: 5, ..USUAL }));
+        assert_eq!(USUAL.with(""), Ok(USUAL));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_said_with_the_range() {
+        for (text, problem) in [
+            ("far", "`far` is not NAME=NUMBER"),
+            ("near=5", "no limit `near`: there are far, near-past, far-past, attach"),
+            ("far=0", "far=`0`: it takes a number from 1 to 1000000"),
+            ("far-past=512", "far-past=`512`: it takes a number from 1024 to 4294967295, or never"),
+            ("attach=never", "attach=`never`: it takes a number from 1 to 4294967295"),
+        ] {
+            assert_eq!(USUAL.with(text).unwrap_err(), problem);
+        }
+    }
+
+    #[test]
+    fn unknown_processors_get_what_holds_for_most() {
+        assert_eq!(Copies::shipped("Nobody-1-2"), (USUAL, Source::Guessed));
+        assert_eq!(Copies::shipped("AuthenticAMD-26-2").1, Source::Shipped);
+    }
+}

@@ -1,0 +1,339 @@
+//! Measures the limits: two threads on two cores do what two tasks would.
+//!
+//! One thread stores messages in a ring that the other one reads, as the transport does, a few of
+//! them under way: by ordinary stores and past the caches. Then the reader fetches from the other
+//! one's memory by the kernel, and in comparison by one message alone in the ring. Each figure is
+//! the best of its time, so that a busy machine lengthens none but those that never had a quiet
+//! moment.
+
+use crate::{Copies, LEAST_PAST};
+use lapis_core::sync::{AtomicU64, CachePadded, Ordering, spin_loop};
+use lapis_core::transport::copy::copy_long;
+use lapis_core::transport::lane::{Head, store_message};
+use lapis_cross_memory::{Access, copy};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::time::{Duration, Instant};
+
+/// Lengths of messages, in bytes.
+const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+
+/// Bytes of the ring: more than second caches hold.
+const RING: usize = 4 << 20;
+
+/// Messages under way in a stream.
+const AHEAD: usize = 8;
+
+/// Messages of a round.
+const ROUND: u64 = 32;
+
+/// Another way must save so many percent, or the usual one stays.
+const WORTH: u64 = 5;
+
+/// What messages of a length took, in nanoseconds each; 0 where nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Bytes of a message.
+    pub bytes: usize,
+    /// In a stream, by ordinary stores.
+    pub cached: u64,
+    /// In a stream, past the caches.
+    pub past: u64,
+    /// Alone, in the ring.
+    pub alone: u64,
+    /// By cross-memory attach.
+    pub attach: u64,
+}
+
+/// What was measured between two cores.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The two, as the system numbers them.
+    pub cores: [usize; 2],
+    /// Nanoseconds of a cache line's way from one to the other.
+    pub line: u32,
+    /// By length.
+    pub rows: Vec<Row>,
+}
+
+impl Measured {
+    /// The limits with what these two cores say.
+    pub fn refine(&self, known: Copies) -> Copies {
+        let past = smallest(&self.rows, |row| row.past > 0 && row.past * (100 + WORTH) < row.cached * 100);
+        let past = past.map(|bytes| (bytes as u32).max(LEAST_PAST));
+        let attach = smallest(&self.rows, |row| row.attach > 0 && row.attach < row.alone);
+        let attach = attach.map_or(known.attach, |bytes| bytes as u64);
+        match self.line >= known.far {
+            true => Copies { far_past: past, attach, ..known },
+            false => Copies { near_past: past, attach, ..known },
+        }
+    }
+}
+
+/// The smallest length from which on all are better.
+fn smallest(rows: &[Row], better: impl Fn(&Row) -> bool) -> Option<usize> {
+    rows.iter().rev().take_while(|row| better(row)).last().map(|row| row.bytes)
+}
+
+/// Measures for about so long: between the first two cores that this process may use, and, where
+/// there are more, between the first and the last one. Nothing if there is one core only.
+pub fn measure(budget: Duration) -> Vec<Measured> {
+    let cores = cores();
+    let (Some(first), Some(last)) = (cores.first().copied(), cores.last().copied()) else {
+        return Vec::new();
+    };
+    let mut pairs: Vec<[usize; 2]> = cores.get(1).map(|second| [first, *second]).into_iter().collect();
+    if cores.len() > 2 {
+        pairs.push([first, last]);
+    }
+    let each = budget / pairs.len().max(1) as u32;
+    pairs.into_iter().map(|pair| between(pair, each)).collect()
+}
+
+/// Cores that this thread may use.
+fn cores() -> Vec<usize> {
+    // SAFETY: a set of bits is valid with any, and the kernel writes no more than its length.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) != 0 {
+            return Vec::new();
+        }
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    }
+}
+
+/// Keeps this thread on a core. That it may not is no harm: the figures are what they are.
+fn stay_on(core: usize) {
+    // SAFETY: as in `cores`.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+    }
+}
+
+/// Bytes on lines of their own.
+struct Bytes(*mut u8, usize);
+
+// SAFETY: owned memory; who touches which part when is the measurement's business.
+unsafe impl Send for Bytes {}
+// SAFETY: shared, it is an address.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    fn new(len: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(len, 4096).ok()?;
+        // SAFETY: the length is not 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: just allocated. Each page is touched, so that no figure has the first touches.
+        unsafe { start.write_bytes(1, len) };
+        Some(Self(start, len))
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(self.0, Layout::from_size_align_unchecked(self.1, 4096)) };
+    }
+}
+
+/// What the two threads share.
+struct Pair {
+    written: CachePadded<AtomicU64>,
+    read: CachePadded<AtomicU64>,
+    ring: Bytes,
+    /// What is written, and where it is read to.
+    ends: [Bytes; 2],
+}
+
+/// Who looks at a number until it is large enough.
+fn wait(number: &AtomicU64, least: u64) {
+    let mut looks = 0u32;
+    // SYNC: pairs with the Release stores of `written` and `read`.
+    while number.load(Ordering::Acquire) < least {
+        looks += 1;
+        match looks.is_multiple_of(4096) {
+            // Others may want the core.
+            true => std::thread::yield_now(),
+            false => spin_loop(),
+        }
+    }
+}
+
+/// A way of messages.
+#[derive(Clone, Copy)]
+enum Way {
+    Line,
+    Stream { past: bool },
+    Alone,
+    Attach,
+}
+
+fn between(cores: [usize; 2], budget: Duration) -> Measured {
+    let largest = SIZES[SIZES.len() - 1];
+    let mut measured = Measured { cores, line: 0, rows: Vec::new() };
+    let (Some(ring), Some(from), Some(to)) = (Bytes::new(RING), Bytes::new(largest), Bytes::new(largest))
+    else {
+        return measured;
+    };
+    let pair = Pair {
+        written: CachePadded::new(AtomicU64::new(0)),
+        read: CachePadded::new(AtomicU64::new(0)),
+        ring,
+        ends: [from, to],
+    };
+    let each = budget / (4 * SIZES.len() as u32 + 1);
+    let took = |way, bytes| best(&pair, cores, way, bytes, each);
+    measured.line = took(Way::Line, 8) as u32;
+    for bytes in SIZES {
+        measured.rows.push(Row {
+            bytes,
+            cached: took(Way::Stream { past: false }, bytes),
+            past: took(Way::Stream { past: true }, bytes),
+            alone: took(Way::Alone, bytes),
+            attach: took(Way::Attach, bytes),
+        });
+    }
+    measured
+}
+
+/// The best round, in nanoseconds for each message.
+fn best(pair: &Pair, cores: [usize; 2], way: Way, bytes: usize, budget: Duration) -> u64 {
+    let mut best = u64::MAX;
+    // SYNC: threads that start see them, those of the round before have ended.
+    pair.written.store(0, Ordering::Relaxed);
+    pair.read.store(0, Ordering::Relaxed);
+    let rounds = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        let rounds = &rounds;
+        scope.spawn(move || {
+            stay_on(cores[1]);
+            let mut round = 0;
+            loop {
+                wait(&pair.written, round * ROUND + 1);
+                // SYNC: read after `written`, before which it was stored.
+                if round >= rounds.load(Ordering::Relaxed) {
+                    return;
+                }
+                (1..=ROUND).for_each(|i| receive(pair, way, bytes, round * ROUND + i));
+                round += 1;
+            }
+        });
+        scope.spawn(|| {
+            stay_on(cores[0]);
+            let start = Instant::now();
+            let mut round = 0;
+            loop {
+                let begun = Instant::now();
+                (1..=ROUND).for_each(|i| send(pair, way, bytes, round * ROUND + i));
+                wait(&pair.read, (round + 1) * ROUND);
+                best = best.min(begun.elapsed().as_nanos() as u64 / ROUND);
+                round += 1;
+                if start.elapsed() >= budget && round > 1 {
+                    break;
+                }
+                rounds.store(round + 1, Ordering::Relaxed);
+            }
+            rounds.store(round, Ordering::Relaxed);
+            // SYNC: pairs with the Acquire load in `wait`: the last one is seen before.
+            pair.written.store(round * ROUND + 1, Ordering::Release);
+        });
+    });
+    match way {
+        // There and back.
+        Way::Line => best / 2,
+        _ => best,
+    }
+}
+
+/// Where a message is in the ring.
+fn place(pair: &Pair, bytes: usize, number: u64) -> *mut u8 {
+    let slots = (RING / bytes) as u64;
+    pair.ring.0.wrapping_add((number % slots) as usize * bytes)
+}
+
+fn send(pair: &Pair, way: Way, bytes: usize, number: u64) {
+    let ahead = match way {
+        Way::Stream { .. } => AHEAD.min(RING / bytes / 2) as u64,
+        _ => 1,
+    };
+    wait(&pair.read, number.saturating_sub(ahead));
+    // SAFETY: whole lines of the ring that the reader has given back, or memory that it does not
+    // read now.
+    unsafe {
+        let past = if let Way::Stream { past: true } = way { LEAST_PAST } else { 0 };
+        if matches!(way, Way::Alone | Way::Attach) {
+            // As a program would, just before it sends: the kernel's copy finds it in this core's
+            // caches, as the other way does.
+            pair.ends[0].0.write_bytes(number as u8, bytes);
+        }
+        match way {
+            Way::Line | Way::Attach => {}
+            _ => {
+                let from = std::slice::from_raw_parts(pair.ends[0].0, bytes);
+                store_message(Head::Bytes(&[]), from, place(pair, bytes, number), past);
+            }
+        }
+    }
+    // SYNC: pairs with the Acquire load in `wait`: the bytes come first.
+    pair.written.store(number, Ordering::Release);
+}
+
+fn receive(pair: &Pair, way: Way, bytes: usize, number: u64) {
+    wait(&pair.written, number);
+    // SAFETY: the writer has stored as many bytes there, and stores no more before they are given
+    // back; the other end is this thread's.
+    unsafe {
+        match way {
+            Way::Line => {}
+            Way::Attach => {
+                let from = pair.ends[0].0.expose_provenance() as u64;
+                // Refused, it takes the time of a call, and the transport finds out for itself.
+                let _ = copy(Access::Read, libc::getpid(), pair.ends[1].0, from, bytes);
+            }
+            _ => copy_long(place(pair, bytes, number), pair.ends[1].0, bytes),
+        }
+    }
+    // SYNC: pairs with the Acquire load in `wait`: what was read is read.
+    pair.read.store(number, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: Copies = Copies { far: 100, near_past: None, far_past: Some(1024), attach: 16 << 10 };
+
+    fn measured(line: u32, rows: &[(usize, u64, u64, u64, u64)]) -> Measured {
+        let row = |&(bytes, cached, past, alone, attach)| Row { bytes, cached, past, alone, attach };
+        Measured { cores: [0, 1], line, rows: rows.iter().map(row).collect() }
+    }
+
+    #[test]
+    fn a_way_is_taken_from_where_on_it_is_better_at_every_length() {
+        let rows = [(1024, 100, 50, 90, 800), (4096, 300, 310, 900, 950), (16384, 900, 700, 5000, 2400)];
+        let far = measured(150, &rows).refine(KNOWN);
+        assert_eq!(far, Copies { far_past: Some(16384), attach: 16384, ..KNOWN });
+        let near = measured(40, &rows).refine(KNOWN);
+        assert_eq!(near, Copies { near_past: Some(16384), attach: 16384, ..KNOWN });
+    }
+
+    #[test]
+    fn what_saves_next_to_nothing_is_not_taken_and_refusals_change_nothing() {
+        let rows = [(1024, 100, 98, 90, 0), (4096, 300, 290, 900, 0)];
+        assert_eq!(measured(40, &rows).refine(KNOWN), KNOWN);
+    }
+
+    #[test]
+    fn every_way_is_measured_on_two_cores() {
+        let all = measure(Duration::from_millis(20));
+        assert_eq!(all.is_empty(), cores().len() < 2);
+        for one in all {
+            assert_eq!(one.rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), SIZES);
+            assert!(one.rows.iter().all(|row| row.cached > 0 && row.past > 0 && row.alone > 0), "{one:?}");
+        }
+    }
+}
