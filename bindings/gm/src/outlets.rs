@@ -4,7 +4,7 @@ use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::soft::Sender;
 use lapis_core::reliable::{Index, Memory, Segment, Transmit};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
@@ -23,7 +23,7 @@ pub(crate) enum Link {
 /// A window of another host.
 pub(crate) struct Far {
     pub(crate) template: Template,
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     pub(crate) port: u16,
     /// The longest datagram.
     pub(crate) room: usize,

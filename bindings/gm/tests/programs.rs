@@ -4,7 +4,7 @@ mod common;
 
 use common::{BINDING, Daemon, compile, library};
 use lapis_adapters::channel::Address;
-use lapis_testing::{Running, checked, clean};
+use lapis_testing::{Running, checked, clean, scratch};
 use std::path::Path;
 use std::process::Command;
 

@@ -7,7 +7,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -107,14 +107,16 @@ pub(crate) struct Others {
 impl Others {
     /// Listens at this UDP port, at which the daemons of all hosts listen.
     pub(crate) fn open(port: u16) -> io::Result<Self> {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        // A socket of IPv6 has both versions, where the kernel has IPv6 at all.
+        let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
+            .or_else(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)))?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, port, ledger: Ledger::default() })
     }
 
     /// What is known of a port of the node of this name and identity, at this address. `None`: its
     /// daemon is being asked.
-    pub(crate) fn state(&mut self, name: Name, host: &str, address: Ipv4Addr) -> Option<State> {
+    pub(crate) fn state(&mut self, name: Name, host: &str, address: IpAddr) -> Option<State> {
         let now = Instant::now();
         let known = self.ledger.look(name, now);
         if known.is_none()
@@ -147,6 +149,11 @@ impl Others {
 
     /// A datagram that gets lost is asked for again.
     fn send(&self, word: &Word, to: SocketAddr) {
+        let of_v6 = self.socket.local_addr().is_ok_and(|own| own.is_ipv6());
+        let to = match to {
+            SocketAddr::V4(to) if of_v6 => (to.ip().to_ipv6_mapped(), to.port()).into(),
+            to => to,
+        };
         if let Ok(bytes) = serde_json::to_vec(word) {
             let _ = self.socket.send_to(&bytes, to);
         }
@@ -219,7 +226,7 @@ mod tests {
         }
         let mut ask = |name, host: &str| {
             for _ in 0..10_000 {
-                if let Some(state) = here.state(name, host, Ipv4Addr::LOCALHOST) {
+                if let Some(state) = here.state(name, host, Ipv4Addr::LOCALHOST.into()) {
                     return state;
                 }
                 there.hear(told);

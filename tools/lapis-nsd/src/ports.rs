@@ -5,7 +5,7 @@ use crate::tables::Caller;
 use lapis_adapters::protocol::{NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most nodes, and so the greatest identity: GM's events have 16 bits for it.
@@ -40,7 +40,7 @@ struct Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Away {
     /// Its board's address.
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     /// The board of this host that leads to it.
     pub(crate) through: u32,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Away {
 pub(crate) struct Listed {
     pub(crate) name: String,
     pub(crate) board: Option<u32>,
-    pub(crate) address: Option<Ipv4Addr>,
+    pub(crate) address: Option<IpAddr>,
 }
 
 impl Listed {
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn listed_nodes_have_the_identities_of_their_places_and_others_none() {
         let mut ports = Ports::default();
-        let away = Away { address: Ipv4Addr::new(10, 0, 0, 2), through: 0 };
+        let away = Away { address: IpAddr::from([10, 0, 0, 2]), through: 0 };
         assert_eq!(ports.list("left", 0, None), Ok(1));
         assert_eq!(ports.list("right", 0, Some(away)), Ok(2));
         assert!(ports.list("right", 0, None).expect_err("twice").contains("twice"));
@@ -391,7 +391,7 @@ mod tests {
     #[test]
     fn nodes_are_named_with_and_without_addresses() {
         let listed = |name: &str, board, address| Listed { name: name.to_owned(), board, address };
-        let address = Some(Ipv4Addr::new(10, 0, 0, 1));
+        let address = Some(IpAddr::from([10, 0, 0, 1]));
         assert_eq!(Listed::parse("left"), Ok(listed("left", None, None)));
         assert_eq!(Listed::parse("left@10.0.0.1"), Ok(listed("left", None, address)));
         assert_eq!(Listed::parse("left:3@10.0.0.1"), Ok(listed("left", Some(3), address)));

@@ -8,7 +8,7 @@ use crate::eth::{Hop, Wire};
 use crate::fifo::{Geometry, NOTES};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
 pub const VERSION: u32 = 3;
@@ -244,7 +244,7 @@ pub enum Reply {
         /// The port's life.
         life: u32,
         /// Its board's address.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Its window's UDP port.
         port: u16,
         /// The longest datagram that it takes.
@@ -396,7 +396,7 @@ pub struct Node {
     /// Six bytes that no other node has, as 12 hexadecimal digits.
     pub unique: String,
     /// Where it is, if it is another host's.
-    pub address: Option<Ipv4Addr>,
+    pub address: Option<IpAddr>,
     /// Its open ports.
     pub ports: Vec<Port>,
 }

@@ -95,7 +95,7 @@ mod tests {
             user: 10,
             process: Some(4711),
             job: None,
-            counts: Some(Counts { taken: 12_345, refused: 6, lost: 78 }),
+            counts: Some(Counts { taken: 12_345, refused: 6, lost: 78, notes: [0; crate::fifo::NOTES] }),
         };
         let kept =
             Window { window: 9, state: "reserved".to_owned(), process: None, counts: None, ..open.clone() };

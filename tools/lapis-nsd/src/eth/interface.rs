@@ -143,15 +143,16 @@ impl Interface {
     }
 
     /// Its address, as it was taken.
-    pub(crate) fn address(&self) -> Ipv4Addr {
+    pub(crate) fn address(&self) -> IpAddr {
         self.steering.address
     }
 
     /// Whether an address is one of its subnet.
-    pub(crate) fn covers(&self, other: Ipv4Addr) -> bool {
-        let bits = self.netlink.address(self.link.index).ok().flatten().map_or(32, |(_, bits)| bits.min(32));
-        let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-        self.steering.address.to_bits() & mask == other.to_bits() & mask
+    pub(crate) fn covers(&self, other: IpAddr) -> bool {
+        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
+        addresses.iter().any(|&(own, bits)| {
+            own == self.steering.address && number_of_network(own, bits) == number_of_network(other, bits)
+        })
     }
 
     /// The number of the network that its address says: the same at each of its hosts.

@@ -6,7 +6,7 @@ use crate::ports::{Away, Listed, NewPort};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{PORTS, Place, Reply, Why};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 impl Tables {
@@ -40,7 +40,7 @@ impl Tables {
 
     /// The board that is an interface of this address, or leads to it: that of its subnet, or the
     /// first.
-    fn list_node(&mut self, name: &str, board: Option<u32>, address: Ipv4Addr) -> Result<(), String> {
+    fn list_node(&mut self, name: &str, board: Option<u32>, address: IpAddr) -> Result<(), String> {
         let interfaces =
             (0..).zip(&self.cards).filter_map(|(at, card)| Some((at, &card.interface.as_ref()?.0)));
         let interfaces: Vec<_> = interfaces.collect();

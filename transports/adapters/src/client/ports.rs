@@ -5,7 +5,7 @@ use crate::eth::WireParts;
 use crate::key::Key;
 use crate::protocol::{Node, Place, Reply, Request};
 use crate::soft::Parts;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 /// A port that is wanted.
@@ -53,7 +53,7 @@ pub enum PortWay {
         /// The port's life.
         life: u32,
         /// Its board's address.
-        address: Ipv4Addr,
+        address: IpAddr,
         /// Its window's UDP port.
         port: u16,
         /// The longest datagram that it takes.
