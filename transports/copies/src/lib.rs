@@ -2,9 +2,10 @@
 //! and measured for others.
 //!
 //! Three limits decide, and they differ from one kind of processor to the next: from how many
-//! nanoseconds of a line's journey on two cores count as far from each other; from how many bytes
-//! on messages are stored past the caches, to near and to far readers; from how many bytes on the
-//! kernel's copy from memory to memory (cross-memory attach) is worth a call.
+//! nanoseconds on, for reading a line that the other one has written, two cores count as far from
+//! each other; from how many bytes on messages are stored past the caches, to near and to far
+//! readers; from how many bytes on the kernel's copy from memory to memory (cross-memory attach) is
+//! worth a call.
 //!
 //! The text of a [`Copies`] is the value of `LAPIS_SHM_COPIES`, in the environment or in the tuning
 //! file. What it leaves out is as shipped. What is chosen while the program runs is not here: which
@@ -52,8 +53,8 @@ pub const LEAST_PAST: u32 = 1 << 10;
 /// What holds for most.
 const USUAL: Copies = Copies { far: 100, near_past: None, far_past: Some(LEAST_PAST), attach: 16 << 10 };
 
-/// Kinds of processors whose limits were measured: AMD EPYC of the third and the fifth generation,
-/// Intel Xeon of the fourth.
+/// Kinds of processors for which the usual limits hold, as measurements showed: AMD EPYC of the
+/// third and the fifth generation, Intel Xeon of the fourth.
 const SHIPPED: [(&str, Copies); 3] =
     [("AuthenticAMD-25-1", USUAL), ("AuthenticAMD-26-2", USUAL), ("GenuineIntel-6-143", USUAL)];
 

@@ -20,6 +20,9 @@ const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 <<
 /// Bytes of the ring: more than second caches hold.
 const RING: usize = 4 << 20;
 
+/// Bytes from one line that is read alone to the next: no prefetch of one takes the other along.
+const APART: usize = 256;
+
 /// Messages under way in a stream.
 const AHEAD: usize = 8;
 
@@ -51,6 +54,8 @@ pub struct Measured {
     pub cores: [usize; 2],
     /// Nanoseconds of a cache line's way from one to the other.
     pub line: u32,
+    /// Nanoseconds of the shortest read of a line that the other one has written.
+    pub read: u32,
     /// By length.
     pub rows: Vec<Row>,
 }
@@ -62,7 +67,7 @@ impl Measured {
         let past = past.map(|bytes| (bytes as u32).max(LEAST_PAST));
         let attach = smallest(&self.rows, |row| row.attach > 0 && row.attach < row.alone);
         let attach = attach.map_or(known.attach, |bytes| bytes as u64);
-        match self.line >= known.far {
+        match self.read >= known.far {
             true => Copies { far_past: past, attach, ..known },
             false => Copies { near_past: past, attach, ..known },
         }
@@ -147,6 +152,8 @@ struct Pair {
     ring: Bytes,
     /// What is written, and where it is read to.
     ends: [Bytes; 2],
+    /// The shortest read of a line that the other core has written, in nanoseconds.
+    shortest: CachePadded<AtomicU64>,
 }
 
 /// Who looks at a number until it is large enough.
@@ -167,14 +174,18 @@ fn wait(number: &AtomicU64, least: u64) {
 #[derive(Clone, Copy)]
 enum Way {
     Line,
-    Stream { past: bool },
+    /// A line of the ring is read, and timed as the transport times its reads.
+    Read,
+    Stream {
+        past: bool,
+    },
     Alone,
     Attach,
 }
 
 fn between(cores: [usize; 2], budget: Duration) -> Measured {
     let largest = SIZES[SIZES.len() - 1];
-    let mut measured = Measured { cores, line: 0, rows: Vec::new() };
+    let mut measured = Measured { cores, line: 0, read: 0, rows: Vec::new() };
     let (Some(ring), Some(from), Some(to)) = (Bytes::new(RING), Bytes::new(largest), Bytes::new(largest))
     else {
         return measured;
@@ -184,10 +195,13 @@ fn between(cores: [usize; 2], budget: Duration) -> Measured {
         read: CachePadded::new(AtomicU64::new(0)),
         ring,
         ends: [from, to],
+        shortest: CachePadded::new(AtomicU64::new(u64::MAX)),
     };
-    let each = budget / (4 * SIZES.len() as u32 + 1);
+    let each = budget / (4 * SIZES.len() as u32 + 2);
     let took = |way, bytes| best(&pair, cores, way, bytes, each);
     measured.line = took(Way::Line, 8) as u32;
+    took(Way::Read, APART);
+    measured.read = pair.shortest.load(Ordering::Relaxed) as u32;
     for bytes in SIZES {
         measured.rows.push(Row {
             bytes,
@@ -289,6 +303,12 @@ fn receive(pair: &Pair, way: Way, bytes: usize, number: u64) {
     unsafe {
         match way {
             Way::Line => {}
+            Way::Read => {
+                let begun = Instant::now();
+                place(pair, bytes, number).cast::<u64>().read_volatile();
+                let took = begun.elapsed().as_nanos() as u64;
+                pair.shortest.fetch_min(took, Ordering::Relaxed);
+            }
             Way::Attach => {
                 let from = pair.ends[0].0.expose_provenance() as u64;
                 // Refused, it takes the time of a call, and the transport finds out for itself.
@@ -307,9 +327,9 @@ mod tests {
 
     const KNOWN: Copies = Copies { far: 100, near_past: None, far_past: Some(1024), attach: 16 << 10 };
 
-    fn measured(line: u32, rows: &[(usize, u64, u64, u64, u64)]) -> Measured {
+    fn measured(read: u32, rows: &[(usize, u64, u64, u64, u64)]) -> Measured {
         let row = |&(bytes, cached, past, alone, attach)| Row { bytes, cached, past, alone, attach };
-        Measured { cores: [0, 1], line, rows: rows.iter().map(row).collect() }
+        Measured { cores: [0, 1], line: 40, read, rows: rows.iter().map(row).collect() }
     }
 
     #[test]
