@@ -148,7 +148,8 @@ impl State {
     }
 }
 
-/// Puts a packet into a lane, if there is room for it; gives what the receiver's attention word says.
+/// Puts a packet into a lane, if there is room for it; gives what the receiver's attention word
+/// says.
 ///
 /// # Safety
 /// The lane is alive, and the caller is its only user.
@@ -327,8 +328,8 @@ impl Locked<'_> {
     }
 
     /// Handles a message where it lies, and in a stream those behind it in the lane's slots; then
-    /// gives back the mailbox that brought the first one, if one did. Says whether that left work to
-    /// do, with which it has gone on, too. A function of its own: the loops that wait keep their
+    /// gives back the mailbox that brought the first one, if one did. Says whether that left work
+    /// to do, with which it has gone on, too. A function of its own: the loops that wait keep their
     /// registers.
     ///
     /// # Safety

@@ -1,6 +1,6 @@
-//! Short operations that wait for an answer, by the shortest way: messages and puts whose completion
-//! counts a counter, and gets of a few bytes. Like [`Short`] messages, they are written into the
-//! lane to their target at once.
+//! Short operations that wait for an answer, by the shortest way: messages and puts whose
+//! completion counts a counter, and gets of a few bytes. Like [`Short`] messages, they are written
+//! into the lane to their target at once.
 //!
 //! On this way nothing is described in memory but the [`Operation`] itself. A description that is
 //! written field by field and then moved, which takes wider loads, waits for all stores before it:
@@ -155,7 +155,7 @@ impl State {
         (header.total, header.extra[0]) = (len, operation);
         let mut head = Encoded::new();
         let words = header.encode(&mut head);
-        // SAFETY: as above.
+        // SAFETY: lanes live as long as the link; nothing else has used this one since it had room.
         let news = unsafe { write_packet(lane, head.bytes(words), &[]) };
         self.next_message(target);
         self.asked_in_lane();

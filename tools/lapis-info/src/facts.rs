@@ -1,8 +1,8 @@
 //! What there is to show, gathered without printing anything.
 
 use crate::collectives::Collectives;
-use crate::windows::Windows;
 use crate::copies::Copies;
+use crate::windows::Windows;
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};

@@ -53,7 +53,8 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     lapis_log::install();
-    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives || cli.windows || cli.copies);
+    let all =
+        !(cli.bootstrap || cli.transports || cli.config || cli.collectives || cli.windows || cli.copies);
     let facts = Facts::gather(Parts {
         bootstrap: all || cli.bootstrap,
         transports: all || cli.transports,

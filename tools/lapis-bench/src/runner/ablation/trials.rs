@@ -69,7 +69,10 @@ pub(super) const TRIALS: &[Trial] = {
         },
         Trial {
             which: StreamTurns,
-            figures: &[shm("am_rate", &[8, 1024]), Figures::FromC { transport: "shm", bench: "am_rate", sizes: &[8] }],
+            figures: &[
+                shm("am_rate", &[8, 1024]),
+                Figures::FromC { transport: "shm", bench: "am_rate", sizes: &[8] },
+            ],
             code: &[(INBOUND, "const STREAM"), (INBOUND, "const STREAM_TURN")],
         },
         Trial {
