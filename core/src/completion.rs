@@ -57,11 +57,22 @@ unsafe impl<C> Send for Notify<C> {}
 #[derive(Clone, Copy)]
 pub(crate) struct Plain(pub(crate) Option<NonNull<Counter>>);
 
+impl<C> From<Plain> for Notify<C> {
+    #[inline(always)]
+    fn from(plain: Plain) -> Self {
+        // Not `map_or`, whose default would be dropped, by a call.
+        match plain.0 {
+            Some(counter) => Self::Counter(counter),
+            None => Self::None,
+        }
+    }
+}
+
 impl<C> Notify<C> {
     /// A counter, or nobody for null.
     #[inline(always)]
     pub fn counter(counter: *const Counter) -> Self {
-        NonNull::new(counter.cast_mut()).map_or(Self::None, Self::Counter)
+        Plain(NonNull::new(counter.cast_mut())).into()
     }
 
     /// What telling it comes to, if that is at most a counter that counts: for short ways, which

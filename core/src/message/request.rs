@@ -145,7 +145,7 @@ impl State {
         let operation = self.operations.insert(Operation {
             peer: target,
             waiting: Waiting::Get { destination, remaining: len },
-            origin: origin.0.map_or(Notify::None, Notify::Counter),
+            origin: origin.into(),
             completion: Notify::None,
             target_counter: 0,
             sequence,
