@@ -4,7 +4,7 @@
 #include <lapi.h>
 #include <stdint.h>
 
-enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST };
+enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST, QUESTION };
 
 static lapi_handle_t handle;
 static int me;
@@ -78,6 +78,17 @@ static void *on_request(lapi_handle_t *h, void *header, uint *length, ulong *siz
     return sink;
 }
 
+static void answer(lapi_handle_t *h, void *unused) {
+    send_message(MESSAGE, sizeof(long));
+    served++;
+}
+
+/* The same with a short answer, whatever the request's length. */
+static void *on_question(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    *done = answer;
+    return sink;
+}
+
 static long agree(int rank, long value) {
     static long agreed;
     agreed++;
@@ -117,15 +128,23 @@ static void am_stream(int rank, long count, long size) {
     }
 }
 
-static void am_serve(int rank, long count, long size) {
+static void serve_all(int rank, long count, long size, int index) {
     static long total;
     total += count;
     if (rank == 1)
         wait_for(&served, total);
     for (; rank == 0 && count > 0; count--) {
-        send_message(REQUEST, size);
+        send_message(index, size);
         wait_for(&arrived, ++expected);
     }
+}
+
+static void am_serve(int rank, long count, long size) {
+    serve_all(rank, count, size, REQUEST);
+}
+
+static void am_ask(int rank, long count, long size) {
+    serve_all(rank, count, size, QUESTION);
 }
 
 /* Puts between ordinary memory that the target waits for: what NetPIPE measures of LAPI. */
@@ -158,6 +177,7 @@ static const struct bench benches[] = {
     {"put_pingpong", HALF_NS, put_pingpong, 1, MAX_SIZE, "LAPI_Put that the target waits for"},
     {"get_waited", NS, get_waited, 1, MAX_SIZE, "LAPI_Get from a task that waits"},
     {"am_serve", NS, am_serve, 0, MAX_SIZE, "request, completion handler, reply"},
+    {"am_ask", NS, am_ask, 0, MAX_SIZE, "request, completion handler, reply of 8 B"},
     {"am_rate", MILLIONS, am_stream, 0, MAX_SIZE, "LAPI_Amsend"},
 };
 
@@ -175,6 +195,7 @@ int main(int argc, char **argv) {
     check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_request, REQUEST), "Addr_set");
+    check(LAPI_Addr_set(handle, (void *)on_question, QUESTION), "Addr_set");
     check(LAPI_Setcntr(handle, &landed, 0), "Setcntr");
     check(LAPI_Setcntr(handle, &here, 0), "Setcntr");
     check(LAPI_Address_init(handle, sink, sinks), "Address_init");

@@ -19,9 +19,10 @@ pub(crate) use find::{
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";
 
-/// A bench that only programs in C have: answers of completion handlers, which run on threads of
-/// the library.
+/// Benches that only programs in C have: answers of completion handlers, which run on threads of the
+/// library, as long as the request and of 8 bytes.
 pub(crate) const SERVE: &str = "am_serve";
+pub(crate) const ASK: &str = "am_ask";
 
 /// Benches that QNIX alone has, in jobs of more than two tasks.
 pub(crate) const QNIX_ONLY: [&str; 2] = ["send_short", "broadcast_short"];
@@ -70,7 +71,7 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        let from_c_only = [SERVE, GM_ONLY].contains(&wish.bench)
+        let from_c_only = [SERVE, ASK, GM_ONLY].contains(&wish.bench)
             || QNIX_ONLY.contains(&wish.bench)
             || ACP_ONLY.contains(&wish.bench);
         let from_c_only = from_c_only && matches!(self.how, How::Lapis(_));

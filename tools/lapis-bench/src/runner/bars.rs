@@ -1,7 +1,7 @@
 //! The bars: goals that Lapis sets itself against floors and peers, and whether a run met them.
 
 use super::rounds::Figure;
-use crate::peers::{C_CALL, SERVE};
+use crate::peers::{ASK, C_CALL, SERVE};
 use lapis_bench::table::{Table, figure};
 
 /// One bar.
@@ -135,6 +135,7 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     most("8 B put into Lapis memory, at the origin, ns", all.in_memory("put_lat", "lapis", 8), 8.0, " ns");
     most("fetch-and-add in Lapis memory, ns", all.in_memory("fadd", "lapis", 8), 12.0, " ns");
     most("request, completion handler, reply, 8 B, ns", served(all).map(value), 3000.0, " ns");
+    most("request of 64 KiB, completion handler, reply, ns", asked(all).map(value), 3000.0, " ns");
     most(
         "processor time of a wait that sleeps, % of a core",
         all.any("blocked").next().map(value),
@@ -243,6 +244,11 @@ fn served<'a>(all: &'a Figures<'_>) -> Option<&'a Figure> {
     all.any(SERVE).find(|figure| figure.record.size == 8)
 }
 
+/// As [`served`], for requests of 64 KiB that are answered with 8 bytes.
+fn asked<'a>(all: &'a Figures<'_>) -> Option<&'a Figure> {
+    all.any(ASK).find(|figure| figure.record.size == 64 << 10)
+}
+
 fn at_most(what: &'static str, value: Option<f64>, bound: f64, unit: &str) -> Option<Bar> {
     let wanted = format!("at most {}{unit}", figure(bound));
     value.map(|value| Bar { what, wanted, value, met: value <= bound })
@@ -270,6 +276,8 @@ fn over_udp(all: &Figures<'_>) -> Vec<Bar> {
     most("8 B active message, to the best peer", round_trip.and_then(|f| f.to_peer), 1.0, "");
     let served = served(all).map(|figure| figure.record.value);
     most("request, completion handler, reply, 8 B, ns", served, 15_000.0, " ns");
+    let asked = asked(all).map(|figure| figure.record.value);
+    most("request of 64 KiB, completion handler, reply, ns", asked, 15_000.0, " ns");
     let trip = all.trial("loss", "rtt_p50: udp, veth");
     most(
         "1 KiB round trip at 1 % loss, p99.9, us",

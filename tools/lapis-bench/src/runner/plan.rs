@@ -1,6 +1,6 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
-use crate::peers::{ACP_ONLY, C_CALL, GM_ONLY, QNIX_ONLY, SERVE};
+use crate::peers::{ACP_ONLY, ASK, C_CALL, GM_ONLY, QNIX_ONLY, SERVE};
 
 /// One bench.
 pub(crate) struct Bench {
@@ -134,6 +134,7 @@ fn messages(against: &Against, quick: bool) -> Vec<Bench> {
         bench("am_lat", "active message (or send and receive), one way", latency, against.latency),
         bench("am_rate", "stream of small messages", FEW, (against.rate, against.rate)),
         bench(SERVE, "request, completion handler, reply", serving, (NONE, NONE)),
+        bench(ASK, "request, completion handler, reply of 8 B", serving, (NONE, NONE)),
         bench("am_bw", "stream of messages", bandwidths(quick), against.stream),
     ]
 }
