@@ -10,7 +10,7 @@
 //! of the message and then its bytes: long messages go as messages of core's, so that numbers here
 //! have gaps. A sender that has put something there looks at `attention`; unless it is 0, the
 //! receiver sleeps and is sent a message. So the receiver that sets it makes a barrier of
-//! [`membarrier`](lapis_core::sync::membarrier) before its last look.
+//! [`membarrier`] before its last look.
 
 use crate::heap::Heap;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, membarrier};
