@@ -12,7 +12,6 @@ use crate::Context;
 use crate::completion::Plain;
 use crate::context::{Locked, Notify, State};
 use crate::counter::Counter;
-use crate::message::am::Attempt;
 use crate::transport::PeerId;
 use crate::wire::{CHECKED, COMPLETION, Encoded, Header, Kind, short_head};
 use std::ptr::NonNull;
@@ -59,11 +58,12 @@ impl Context {
             return false;
         }
         let Some(mut section) = self.short_section() else { return false };
-        match send(&mut section) {
-            None => false,
-            Some(0) => true,
-            Some(news) => section.keep().attend(target, news) == Attempt::Sent,
+        let Some(news) = send(&mut section) else { return false };
+        if news != 0 {
+            // A peer that turns out to be gone: the link's event will end the operation.
+            section.keep().attend(target, news);
         }
+        true
     }
 }
 
@@ -71,11 +71,12 @@ impl Locked<'_> {
     /// As [`Context::send_counted_at_once`], with the lock held.
     #[inline]
     pub(super) fn send_counted(&mut self, message: &Short<'_>, completion: NonNull<Counter>) -> bool {
-        match self.send_counted_in_lane(message, completion) {
-            None => false,
-            Some(0) => true,
-            Some(news) => self.attend(message.target, news) == Attempt::Sent,
+        let Some(news) = self.send_counted_in_lane(message, completion) else { return false };
+        if news != 0 {
+            // A peer that turns out to be gone: the link's event will end the operation.
+            self.attend(message.target, news);
         }
+        true
     }
 }
 
