@@ -88,9 +88,14 @@ impl Team {
         let hosts = || group.iter().map(|task| context.host_of(task));
         // Hosts may have files that differ, and members must agree.
         let text = if measured && hosts().any(|host| host != context.host_of(task)) { "" } else { text };
-        let from = if measured { " (in the tuning file)" } else { "" };
-        let wishes =
-            Wishes::parse(text).map_err(|why| CollectiveError::Variable { why: format!("{why}{from}") })?;
+        let wishes = match Wishes::parse(text) {
+            Err(why) if measured => {
+                // Another version may have written it. Members of one host read the same file.
+                tracing::warn!("tuning file: LAPIS_COLLECTIVES=`{text}`: {why}; it does not count");
+                Wishes::default()
+            }
+            parsed => parsed.map_err(|why| CollectiveError::Variable { why })?,
+        };
         let held = Held::new(context);
         // SAFETY: the lock is held; `Inner` gives it back.
         let members = unsafe { engine.register(group.clone()) };

@@ -49,6 +49,20 @@ fn tasks_that_meet_when_they_need_each_other_do_the_same() {
     }
 }
 
+/// Another version of Lapis may have written the user's file: it costs a warning, nothing else.
+#[test]
+fn values_of_a_tuning_file_that_nobody_understands_do_not_count() {
+    let file = support::scratch("tuning");
+    std::fs::write(&file, "LAPIS_SHM_COPIES=near=5\nLAPIS_COLLECTIVES=barrier=teleport\n").unwrap();
+    let program = compile(&[source("programs/collectives.c")], &[]);
+    let job = Job::of(2).env("LAPIS_TUNING", file.to_str().unwrap()).env("LAPIS_TRANSPORT", "shm");
+    let stderr = job.run(&program).success().stderr();
+    for words in ["LAPIS_SHM_COPIES=`near=5`: no limit `near`", "LAPIS_COLLECTIVES=`barrier=teleport`"] {
+        assert!(stderr.contains(words) && stderr.contains("it does not count"), "{stderr}");
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
 /// Nobody can forget to list a program.
 #[test]
 fn all_programs_are_listed() {

@@ -54,7 +54,10 @@ impl Environment {
                 self.problem = Some(format!("tuning file {}: there is none", path.display()));
             }
             Ok(None) => {}
-            Err(why) => self.problem = Some(why),
+            // Nobody asked for it: a program that runs as another user than its home's goes
+            // without.
+            Err(no) if no.foreign && !self.variables.contains_key(TUNING) => self.path = None,
+            Err(no) => self.problem = Some(no.why),
         }
         self
     }

@@ -58,37 +58,51 @@ pub fn tuning_path(env: &Environment) -> Option<PathBuf> {
     }
 }
 
+/// Why a tuning file does not count.
+#[derive(Debug)]
+pub(crate) struct NotCounted {
+    /// One line that names it.
+    pub(crate) why: String,
+    /// It is somebody else's: of a home that is not the user's, perhaps.
+    pub(crate) foreign: bool,
+}
+
 /// The values of a tuning file; `None`: it is not there.
 ///
 /// # Errors
-/// Why it does not count, in one line that names it.
-pub(crate) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, String> {
+/// Why it does not count.
+pub(crate) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, NotCounted> {
     let options = libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let wrong = |why: String| format!("tuning file {}: {why}; nothing in it counts", path.display());
+    let said = |why: String, foreign| NotCounted {
+        why: format!("tuning file {}: {why}; nothing in it counts", path.display()),
+        foreign,
+    };
+    let wrong = |why| said(why, false);
     let file = match OpenOptions::new().read(true).custom_flags(options).open(path) {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        other => other.map_err(|e| wrong(e.to_string()))?,
+        other => other.map_err(|e| said(e.to_string(), e.kind() == io::ErrorKind::PermissionDenied))?,
     };
-    check(&file).map_err(wrong)?;
+    check(&file).map_err(|(why, foreign)| said(why, foreign))?;
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
     parse(&text).map(Some).map_err(wrong)
 }
 
-fn check(file: &File) -> Result<(), String> {
-    let m = file.metadata().map_err(|e| e.to_string())?;
+/// The error says whether the file is somebody else's.
+fn check(file: &File) -> Result<(), (String, bool)> {
+    let m = file.metadata().map_err(|e| (e.to_string(), false))?;
     // SAFETY: a call without pointers.
     let user = unsafe { libc::geteuid() };
     if !m.is_file() || m.len() >= LONGEST {
-        return Err(format!("it is not a file of less than {LONGEST} bytes"));
+        return Err((format!("it is not a file of less than {LONGEST} bytes"), false));
     }
     if m.uid() != user && m.uid() != 0 {
-        return Err(format!("it belongs to user {}, neither to root nor to user {user}", m.uid()));
+        return Err((format!("it belongs to user {}, neither to root nor to user {user}", m.uid()), true));
     }
     if m.mode() & 0o022 != 0 {
-        return Err(format!("it has mode {:04o}, so that others can change it", m.mode() & 0o7777));
+        return Err((format!("it has mode {:04o}, so that others can change it", m.mode() & 0o7777), false));
     }
     Ok(())
 }
@@ -119,7 +133,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
 /// # Errors
 /// The file there does not count, or can't be written.
 pub fn write_tuning(path: &Path, about: &str, values: &[(&str, &str)]) -> io::Result<()> {
-    let mut all = read(path).map_err(io::Error::other)?.unwrap_or_default();
+    let mut all = read(path).map_err(|no| io::Error::other(no.why))?.unwrap_or_default();
     all.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -167,7 +181,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_other_values_stay() {
         let dir = Dir::new("round");
-        assert_eq!(read(&dir.file()), Ok(None));
+        assert!(matches!(read(&dir.file()), Ok(None)));
         write_tuning(&dir.file(), "made\nby a test", &[("LAPIS_SHM_COPIES", "far=7")]).unwrap();
         write_tuning(&dir.file(), "again", &[("LAPIS_COLLECTIVES", "allreduce=ring")]).unwrap();
         let values = read(&dir.file()).unwrap().unwrap();
@@ -187,7 +201,7 @@ mod tests {
         let set = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         for mode in [0o620, 0o602] {
             set(mode);
-            let why = read(&file).unwrap_err();
+            let why = read(&file).unwrap_err().why;
             assert!(why.contains(&format!("has mode {mode:04o}")) && why.lines().count() == 1, "{why}");
             assert!(write_tuning(&file, "", &[]).is_err());
         }
@@ -197,12 +211,12 @@ mod tests {
             ("LAPIS_TRANSPORT_PATH=/x", "line 1: LAPIS_TRANSPORT_PATH is not for tuning files"),
         ] {
             std::fs::write(&file, text).unwrap();
-            let why = read(&file).unwrap_err();
+            let why = read(&file).unwrap_err().why;
             assert!(why.contains(problem) && why.contains("nothing in it counts"), "{why}");
         }
         std::fs::write(&file, vec![b'#'; LONGEST as usize]).unwrap();
-        assert!(read(&file).unwrap_err().contains("not a file of less than"));
-        assert!(read(&dir.0).unwrap_err().contains("not a file"), "a folder");
+        assert!(read(&file).unwrap_err().why.contains("not a file of less than"));
+        assert!(read(&dir.0).unwrap_err().why.contains("not a file"), "a folder");
     }
 
     #[test]

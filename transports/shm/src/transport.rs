@@ -14,7 +14,7 @@ use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;
 use lapis_copies::{Copies, Source, first_start};
-use lapis_core::config::{Environment, processor};
+use lapis_core::config::{Environment, Origin, processor};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
@@ -81,10 +81,14 @@ fn copies(host: &Host, tasks: u32) -> Result<Copies, TransportError> {
             _ => shipped,
         });
     };
-    shipped.with(&text).map_err(|why| {
-        TransportError::Invalid(format!(
-            "LAPIS_SHM_COPIES=`{text}`: {why}; set it right, or let `lapis-perf tune` write the tuning file anew"
-        ))
+    let name = declaration::COPIES.name;
+    shipped.with(&text).or_else(|why| {
+        if Environment::of_process().origin(name) == Origin::Tuning {
+            // Another version may have written it.
+            host.warn(format_args!("tuning file: {name}=`{text}`: {why}; it does not count"));
+            return Ok(shipped);
+        }
+        Err(TransportError::Invalid(format!("{name}=`{text}`: {why}")))
     })
 }
 
