@@ -1,11 +1,11 @@
 //! Measuring at the first start on a kind of processor that nobody knows, once for each user.
 
 use crate::{Copies, Measured, measure};
-use lapis_core::config::{processor, write_tuning};
+use lapis_core::config::{Environment, TUNING, processor, write_tuning};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ pub fn about(measured: &[Measured]) -> String {
 }
 
 /// Measures for some milliseconds and leaves the limits in the file at `path`, in which there are
-/// none so far. `None`: another process does so at this moment, or there is one core only.
+/// none so far. `None`: another process does so at this moment, there is one core only, or the
+/// place is another user's.
 ///
 /// # Errors
 /// The file can't be written: the next start would measure again.
@@ -34,6 +35,13 @@ pub fn first_start(guessed: Copies, path: &Path) -> io::Result<Option<Copies>> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(None);
     };
+    // A home that is somebody else's gets no folder that its owner can't use.
+    // SAFETY: a call without pointers.
+    let user = unsafe { libc::geteuid() };
+    let there = folder.ancestors().find_map(|above| above.metadata().ok());
+    if there.is_none_or(|above| above.uid() != user) {
+        return Ok(None);
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let lock = File::open(folder)?;
     // The tasks of a job start at once: one of them measures, on cores that are as quiet as may be.
@@ -41,19 +49,25 @@ pub fn first_start(guessed: Copies, path: &Path) -> io::Result<Option<Copies>> {
     if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return Ok(None);
     }
+    let named = [(TUNING, path.to_string_lossy().into_owned())];
+    if let Some(text) = Environment::from_pairs(named).with_tuning_file().get(VARIABLE) {
+        // Whoever held the lock before has measured.
+        return Ok(guessed.with(text).ok());
+    }
     let measured = measure(BUDGET);
     if measured.is_empty() {
         return Ok(None);
     }
     let copies = measured.iter().fold(guessed, |known, one| one.refine(known));
-    write_tuning(path, &about(&measured), &[(VARIABLE, &copies.to_string())])?;
+    if measured.iter().any(|one| one.read > 0) {
+        write_tuning(path, &about(&measured), &[(VARIABLE, &copies.to_string())])?;
+    }
     Ok(Some(copies))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapis_core::config::{Environment, TUNING};
 
     #[test]
     fn the_first_start_leaves_what_it_measured_for_the_next_one() {

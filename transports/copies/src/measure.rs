@@ -26,8 +26,10 @@ const APART: usize = 256;
 /// Messages under way in a stream.
 const AHEAD: usize = 8;
 
-/// Messages of a round.
-const ROUND: u64 = 32;
+/// Messages of a round: fewer where they are long.
+fn round_of(bytes: usize) -> u64 {
+    ((256 << 10) / bytes as u64).clamp(2, 32)
+}
 
 /// Another way must save so many percent, or the usual one stays.
 const WORTH: u64 = 5;
@@ -63,7 +65,9 @@ pub struct Measured {
 impl Measured {
     /// The limits with what these two cores say.
     pub fn refine(&self, known: Copies) -> Copies {
-        let past = smallest(&self.rows, |row| row.past > 0 && row.past * (100 + WORTH) < row.cached * 100);
+        let past = smallest(&self.rows, |row| {
+            row.past > 0 && row.cached > 0 && row.past * (100 + WORTH) < row.cached * 100
+        });
         let past = past.map(|bytes| (bytes as u32).max(LEAST_PAST));
         let attach = smallest(&self.rows, |row| row.attach > 0 && row.attach < row.alone);
         let attach = attach.map_or(known.attach, |bytes| bytes as u64);
@@ -199,6 +203,11 @@ fn between(cores: [usize; 2], budget: Duration) -> Measured {
     };
     let each = budget / (4 * SIZES.len() as u32 + 2);
     let took = |way, bytes| best(&pair, cores, way, bytes, each);
+    // SAFETY: the first bytes of either end, which nobody else uses now.
+    let may_attach = unsafe {
+        let from = pair.ends[0].0.expose_provenance() as u64;
+        copy(Access::Read, libc::getpid(), pair.ends[1].0, from, 8).is_ok()
+    };
     measured.line = took(Way::Line, 8) as u32;
     took(Way::Read, APART);
     measured.read = pair.shortest.load(Ordering::Relaxed) as u32;
@@ -208,7 +217,7 @@ fn between(cores: [usize; 2], budget: Duration) -> Measured {
             cached: took(Way::Stream { past: false }, bytes),
             past: took(Way::Stream { past: true }, bytes),
             alone: took(Way::Alone, bytes),
-            attach: took(Way::Attach, bytes),
+            attach: if may_attach { took(Way::Attach, bytes) } else { 0 },
         });
     }
     measured
@@ -221,30 +230,34 @@ fn best(pair: &Pair, cores: [usize; 2], way: Way, bytes: usize, budget: Duration
     pair.written.store(0, Ordering::Relaxed);
     pair.read.store(0, Ordering::Relaxed);
     let rounds = AtomicU64::new(1);
+    let length = round_of(bytes);
     std::thread::scope(|scope| {
         let rounds = &rounds;
-        scope.spawn(move || {
+        let reads = std::thread::Builder::new().spawn_scoped(scope, move || {
             stay_on(cores[1]);
             let mut round = 0;
             loop {
-                wait(&pair.written, round * ROUND + 1);
+                wait(&pair.written, round * length + 1);
                 // SYNC: read after `written`, before which it was stored.
                 if round >= rounds.load(Ordering::Relaxed) {
                     return;
                 }
-                (1..=ROUND).for_each(|i| receive(pair, way, bytes, round * ROUND + i));
+                (1..=length).for_each(|i| receive(pair, way, bytes, round * length + i));
                 round += 1;
             }
         });
-        scope.spawn(|| {
+        if reads.is_err() {
+            return;
+        }
+        let writes = std::thread::Builder::new().spawn_scoped(scope, || {
             stay_on(cores[0]);
             let start = Instant::now();
             let mut round = 0;
             loop {
                 let begun = Instant::now();
-                (1..=ROUND).for_each(|i| send(pair, way, bytes, round * ROUND + i));
-                wait(&pair.read, (round + 1) * ROUND);
-                best = best.min(begun.elapsed().as_nanos() as u64 / ROUND);
+                (1..=length).for_each(|i| send(pair, way, bytes, round * length + i));
+                wait(&pair.read, (round + 1) * length);
+                best = best.min(begun.elapsed().as_nanos() as u64 / length);
                 round += 1;
                 if start.elapsed() >= budget && round > 1 {
                     break;
@@ -253,9 +266,18 @@ fn best(pair: &Pair, cores: [usize; 2], way: Way, bytes: usize, budget: Duration
             }
             rounds.store(round, Ordering::Relaxed);
             // SYNC: pairs with the Acquire load in `wait`: the last one is seen before.
-            pair.written.store(round * ROUND + 1, Ordering::Release);
+            pair.written.store(round * length + 1, Ordering::Release);
         });
+        if writes.is_err() {
+            rounds.store(0, Ordering::Relaxed);
+            // SYNC: as above.
+            pair.written.store(1, Ordering::Release);
+        }
     });
+    if best == u64::MAX {
+        // The system has no more threads.
+        return 0;
+    }
     match way {
         // There and back.
         Way::Line => best / 2,
