@@ -129,11 +129,15 @@ fn unequal_calls(team: &Team, round: u64, form: u64) {
         _ => call_in_form(team, form / 7, &Call::AllToAllV { give, get }, None, mine.clone(), room),
     };
     assert_eq!(crossed, all, "round {round}");
-    let call = Call::GatherV { root, mine: len(me, root), parts: (me == root).then_some(get) };
+    // What members say that are not the root does not count, however wrong it is.
+    let (wrong, nowhere) = (vec![1 << 40; n], vec![0; n]);
+    let wrong = (round % 2 == 1).then_some(Parts { counts: &wrong, starts: &nowhere });
+    let call = Call::GatherV { root, mine: len(me, root), parts: if me == root { Some(get) } else { wrong } };
     let there = vec![0; if me == root { all.len() } else { 0 }];
     let there = call_in_form(team, form / 11, &call, None, part(me, root), there);
     assert_eq!(there, if me == root { all } else { vec![] });
-    let call = Call::ScatterV { root, mine: len(root, me), parts: (me == root).then_some(give) };
+    let call =
+        Call::ScatterV { root, mine: len(root, me), parts: if me == root { Some(give) } else { wrong } };
     let given = if me == root { mine } else { vec![] };
     let got = call_in_form(team, form / 13, &call, None, given, vec![0; len(root, me)]);
     assert_eq!(got, part(root, me));

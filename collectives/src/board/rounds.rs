@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
         let (element, scale) = if call.folds() { (size.max(1), 1) } else { (1, size) };
         let call = &call.scaled(scale);
-        if let Some(longest) = unequal::longest(call) {
+        if let Some(longest) = unequal::longest(call, me) {
             return Self::of_unequal(call, me, n, room, scale, longest);
         }
         let (count, parts) = parts(call, n)?;

@@ -13,12 +13,13 @@ use lapis_schedules::tree::Parts;
 /// Windows begin at multiples of so many bytes.
 const UNIT: usize = 16;
 
-/// The longest part that the caller knows, for calls with unequal parts.
-pub(super) fn longest(call: &Call<'_>) -> Option<usize> {
+/// The longest part that member `me` knows, for calls with unequal parts. What members tell that
+/// are not the root does not count.
+pub(super) fn longest(call: &Call<'_>, me: usize) -> Option<usize> {
     let most = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
     match *call {
-        Call::GatherV { mine, parts, .. } | Call::ScatterV { mine, parts, .. } => {
-            Some(parts.map_or(mine, |parts| most(parts.counts)).max(mine))
+        Call::GatherV { root, mine, parts } | Call::ScatterV { root, mine, parts } => {
+            Some(parts.filter(|_| root == me).map_or(mine, |parts| most(parts.counts)).max(mine))
         }
         Call::AllToAllV { give, get } => Some(most(give.counts).max(most(get.counts))),
         _ => None,
