@@ -52,6 +52,8 @@ pub(crate) struct Interface {
     link: Link,
     /// It has been removed, or has lost its address.
     gone: bool,
+    /// Its address is still its own, as the kernel said last.
+    has_address: bool,
     /// The kernel takes datagrams of several frames here.
     in_parts: bool,
     /// Its sockets poll busily for so many microseconds.
@@ -125,6 +127,7 @@ impl Interface {
             netlink,
             link,
             gone: false,
+            has_address: true,
             in_parts: true,
             busy_poll,
             steering,
@@ -253,15 +256,16 @@ impl Interface {
             // The kernel is short of something: nothing is known to have changed.
             Err(_) => {}
         }
-        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
-        let has_address = addresses.iter().any(|(address, _)| *address == self.steering.address);
+        if let Ok(addresses) = self.netlink.addresses(self.link.index) {
+            self.has_address = addresses.iter().any(|(address, _)| *address == self.steering.address);
+        }
         let moved = self.link.mac != own;
         if moved && !self.gone {
             // The kernel's own traffic would tell the neighbours in time.
             let _ = announce::send(self.link.index, self.link.mac, self.steering.address);
         }
         let hops_changed = self.look_at_hops(heard) || moved;
-        let up = !self.gone && has_address && self.link.carries;
+        let up = !self.gone && self.has_address && self.link.carries;
         State { up, room: self.room(), hops_changed }
     }
 

@@ -35,6 +35,8 @@ const IPV6: u8 = 10;
 /// or clash with somebody's.
 const EVERYWHERE: u8 = 0;
 const UNSETTLED: u8 = 0x08 | 0x40;
+/// An address that the kernel gives up after some days (privacy extensions).
+const TEMPORARY: u8 = 0x01;
 /// States of a neighbour in which its address is known.
 const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 /// The state of one that was not heard of for a while.
@@ -154,6 +156,11 @@ fn address_of(bytes: &[u8]) -> Option<IpAddr> {
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
+/// Whether the kernel does not know a version of IP.
+fn is_unknown(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
+}
+
 /// How the kernel calls the version, and the address's bytes.
 fn parts(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
@@ -233,11 +240,11 @@ impl Netlink {
     }
 
     /// An interface's addresses, each with how many bits of it are its network's: those of IPv4,
-    /// and then those of IPv6 that lead beyond the link.
+    /// and then those of IPv6 that lead beyond the link and stay.
     pub(crate) fn addresses(&self, index: u32) -> io::Result<Vec<(IpAddr, u8)>> {
         let parse = |body: &Vec<u8>| {
             let [version, bits, flags, scope, ..] = body[..] else { return None };
-            let leads = version == IPV4 || scope == EVERYWHERE && flags & UNSETTLED == 0;
+            let leads = version == IPV4 || scope == EVERYWHERE && flags & (UNSETTLED | TEMPORARY) == 0;
             let is_it = leads && number(body, 4) == Some(index);
             let more = body.get(8..).filter(|_| is_it)?;
             // The interface's own address; the other one is a peer's, if there is one.
@@ -249,7 +256,7 @@ impl Netlink {
             match self.ask(GET_ADDRESS, ALL, &[version, 0, 0, 0, 0, 0, 0, 0]) {
                 Ok(answers) => all.extend(answers.iter().filter_map(parse)),
                 // A kernel without IPv6.
-                Err(_) if version == IPV6 => {}
+                Err(e) if version == IPV6 && is_unknown(&e) => {}
                 Err(e) => return Err(e),
             }
         }
