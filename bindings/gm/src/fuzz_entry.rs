@@ -89,7 +89,7 @@ impl Program {
     /// A length that the program's memory has, or one that no message of its size class can have.
     fn length(bytes: &mut Bytes<'_>, size: u32) -> u64 {
         if bytes.byte() == 255 {
-            return max_length(size).saturating_add(1 + bytes.number());
+            return max_length(size).saturating_add(bytes.number().saturating_add(1));
         }
         bytes.number() % ROOM as u64
     }
