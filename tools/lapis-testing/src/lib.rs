@@ -89,8 +89,8 @@ impl Job {
     }
 }
 
-/// A command without input and without the variables of a job that the test itself might run in,
-/// and of whoever runs the tests.
+/// A command without input, without the variables of a job that the test itself might run in and of
+/// whoever runs the tests, and without that user's tuning file.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -99,7 +99,7 @@ pub fn clean(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(&name);
         }
     }
-    command.stdin(Stdio::null());
+    command.env("LAPIS_TUNING", "none").stdin(Stdio::null());
     command
 }
 

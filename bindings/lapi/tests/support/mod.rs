@@ -127,7 +127,7 @@ impl Job {
         let mut command = Command::new(artifacts().join("lapirun"));
         command.args(["-n", &self.tasks.to_string(), "--tag-output"]);
         command.args(&self.options).arg(program).args(&self.args).stdin(Stdio::null());
-        command.env("LAPIS_TRANSPORT_PATH", artifacts());
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPIS_TUNING", "none");
         for (name, value) in &self.env {
             command.env(name, value);
         }
