@@ -19,8 +19,8 @@ pub(crate) use find::{
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";
 
-/// Benches that only programs in C have: answers of completion handlers, which run on threads of the
-/// library, as long as the request and of 8 bytes.
+/// Benches that only programs in C have: answers of completion handlers, which run on threads of
+/// the library, as long as the request and of 8 bytes.
 pub(crate) const SERVE: &str = "am_serve";
 pub(crate) const ASK: &str = "am_ask";
 
