@@ -6,6 +6,7 @@
 //! copied from the right process. Where the system refuses, the bytes go through the window.
 
 use crate::outgoing::place;
+use lapis_core::sync::{AtomicU64, Ordering, fence};
 use lapis_cross_memory::{Access, copy};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
@@ -19,28 +20,50 @@ const LENGTH: usize = 28;
 /// This process, and the number that lies in its memory for others to find.
 pub(crate) struct Own {
     process: i32,
-    nonce: Box<u64>,
+    nonce: Box<AtomicU64>,
 }
 
 impl Own {
     pub(crate) fn new() -> Self {
-        let mut bytes = [0; 8];
-        // Without random numbers the place alone must tell processes apart.
-        let _ = getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
         let process = rustix::process::getpid().as_raw_nonzero().get();
-        Self { process, nonce: Box::new(u64::from_ne_bytes(bytes)) }
+        Self { process, nonce: Box::new(AtomicU64::new(random())) }
+    }
+
+    /// Takes back all that was told: who copies from it now finds another number afterwards, and
+    /// does not use what it has copied.
+    pub(crate) fn renew(&mut self) {
+        let before = self.nonce.load(Ordering::Relaxed);
+        self.nonce.store(before.wrapping_add(random() | 1), Ordering::Relaxed);
+        // SYNC: the number changes before the program writes to memory that it gets back; pairs
+        // with the kernel's copies in `Remote::read`, of which the number's is the last.
+        fence(Ordering::SeqCst);
     }
 
     /// What is said of a message at this address.
     pub(crate) fn tell(&self, address: u64) -> [u8; LENGTH] {
         let at = (&raw const *self.nonce).expose_provenance() as u64;
+        let nonce = self.nonce.load(Ordering::Relaxed);
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&self.process.to_le_bytes());
-        for (n, word) in [at, *self.nonce, address].into_iter().enumerate() {
+        for (n, word) in [at, nonce, address].into_iter().enumerate() {
             bytes[4 + 8 * n..12 + 8 * n].copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // The number may lie there for long after its memory is given back.
+        self.renew();
+    }
+}
+
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Without random numbers the place alone must tell processes apart.
+    let _ = getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
+    u64::from_ne_bytes(bytes)
 }
 
 /// A message in another process's memory.
@@ -88,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_know_the_number_is_not_believed() {
-        let (own, from, to) = (Own::new(), vec![5u8; 5000], vec![0u8; 5000]);
+        let (mut own, from, to) = (Own::new(), vec![5u8; 5000], vec![0u8; 5000]);
         let address = from.as_ptr().expose_provenance() as u64;
         let at = to.as_ptr().expose_provenance() as u64;
         let said = own.tell(address);
@@ -102,6 +125,13 @@ mod tests {
         let unmapped = Remote { address: 0, ..remote };
         // SAFETY: memory of this test, which nobody reads meanwhile.
         unsafe { unmapped.read(at, 0, 1).expect_err("no memory") };
+        own.renew();
+        // SAFETY: memory of this test, which nobody reads meanwhile.
+        let why = unsafe { remote.read(at, 0, 1).expect_err("it has been taken back") };
+        assert_eq!(why.raw_os_error(), None, "no refusal of the system's");
+        let anew = Remote::parse(&own.tell(address)).expect("whole");
+        // SAFETY: memory of this test, which nobody reads meanwhile.
+        unsafe { anew.read(at, 0, 1).expect("told anew") };
         assert_eq!((Remote::parse(&said[1..]), Remote::parse(&[0; LENGTH])), (None, None));
     }
 }

@@ -319,10 +319,12 @@ impl Port {
             let (node, number) = (self.peers[peer].node, self.peers[peer].port);
             tracing::info!(
                 target: "lapis::gm",
-                "port {}: messages of port {number} of node {node} come through the window: {why}",
+                "port {}: a message of port {number} of node {node} comes through the window: {why}",
                 self.number
             );
-            self.peers[peer].refuses_copies = true;
+            // A sender that has given this port up lends no more of what it told before: that is no
+            // reason to refuse what it tells next.
+            self.peers[peer].refuses_copies |= why.raw_os_error().is_some();
             let stream = &mut self.peers[peer].ins[priority];
             stream.current = Some(Current { from: None, moved: 0, ..current });
             stream.owes_go = true;
@@ -419,6 +421,7 @@ impl Port {
     /// Forgets what was under way from a peer: who comes next knows nothing of it.
     pub(crate) fn forget_incoming(&mut self, peer: usize) {
         self.waiting.retain(|at| at.0 != peer);
+        self.peers[peer].refuses_copies = false;
         for priority in 0..2 {
             let stream = std::mem::take(&mut self.peers[peer].ins[priority]);
             if let Some(Current { target: Target::Buffer { buffer, size }, .. }) = stream.current {

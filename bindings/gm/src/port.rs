@@ -118,6 +118,8 @@ pub(crate) struct Port {
     pub(crate) nack_down: bool,
     /// The state of next hops that this port has seen.
     pub(crate) hops: u32,
+    /// When hops were asked for last.
+    pub(crate) hops_asked: u64,
     pub(crate) looked: u64,
     /// Polls, and events that were taken without one.
     pub(crate) polls: u32,
@@ -180,6 +182,7 @@ impl Port {
             is_open_to_writes: false,
             nack_down: false,
             hops: 0,
+            hops_asked: 0,
             looked: 0,
             polls: 0,
             unpolled: 0,
@@ -287,6 +290,8 @@ impl Port {
             ),
         }
         self.daemon = daemon;
+        // Its count of next hops is another one: all are asked for.
+        self.hops = u32::MAX;
         self.is_alone = false;
     }
 

@@ -130,7 +130,7 @@ impl Port {
             self.asked = now;
             self.look_at_daemon();
         }
-        self.look_at_hops();
+        self.look_at_hops(now);
         for peer in 0..self.peers.len() {
             match self.peers[peer].link {
                 Link::Up if self.net.outlets.is_closed(self.peers[peer].task()) => {
@@ -196,6 +196,11 @@ impl Port {
         }
         self.tend(true);
         self.net.flush();
+        // Nobody wakes this port to go on with a copy of its own.
+        let copies = |peer: &usize| self.peers[*peer].ins.iter().any(InStream::copies);
+        if self.stirred.iter().any(copies) {
+            return None;
+        }
         if self.net.holds_back() || self.net.has_frames() || !self.net.window.fifo().arm() {
             return None;
         }

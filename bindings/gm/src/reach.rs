@@ -3,7 +3,7 @@
 use crate::abi::Status;
 use crate::outlets::{Far, Link as Way};
 use crate::port::{Port, refused};
-use crate::stream::{InStream, Link};
+use crate::stream::{InStream, Link, OutStream};
 use lapis_adapters::client::{DaemonError, PortWay};
 use lapis_adapters::protocol::Why;
 use lapis_adapters::soft::Sender;
@@ -12,9 +12,36 @@ use lapis_core::reliable::Nanos;
 /// Between two looks whether a port has been opened.
 const LOOK_AGAIN: Nanos = 2_000_000;
 
+/// Between two times of asking for next hops.
+const HOPS_AGAIN: Nanos = 50_000_000;
+
 /// Of a peer of another host that owes something nothing is heard for so long: its daemon is asked
 /// whether it is still there, and again so often.
 const SILENCE: Nanos = 50_000_000;
+
+/// A daemon that leaves so many looks in a row unanswered, and all in the time that a send may
+/// take, does not answer.
+const LOOKS: u32 = 10;
+
+/// Looks at a peer in a row that its daemon has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    looks: u32,
+    since: Nanos,
+}
+
+impl Unanswered {
+    /// With one more. One alone says nothing: the program may not have called for long before it.
+    fn more(before: Option<Self>, now: Nanos) -> Self {
+        let Self { looks, since } = before.unwrap_or(Self { looks: 0, since: now });
+        Self { looks: looks.saturating_add(1), since }
+    }
+
+    /// Whether there are enough of them to give the peer up.
+    fn is_enough(self, now: Nanos, timeout: Nanos) -> bool {
+        self.looks > LOOKS && now - self.since >= timeout
+    }
+}
 
 /// Why there is no way to a port.
 enum NoWay {
@@ -89,7 +116,10 @@ impl Port {
         };
         match connected {
             Ok(()) => {
+                let heard = self.net.heard(self.peers[peer].task());
+                let now = self.net.now();
                 let state = &mut self.peers[peer];
+                state.is_heard(heard, now);
                 (state.link, state.met, state.closing) = (Link::Up, true, false);
                 self.stir(peer);
             }
@@ -172,23 +202,28 @@ impl Port {
         let state = &mut self.peers[peer];
         let awaits = |stream: &InStream| stream.current.is_some();
         if heard != state.heard || !(state.is_owed() || state.ins.iter().any(awaits)) {
-            (state.heard, state.alive) = (heard, now);
+            state.is_heard(heard, now);
             return;
         }
-        if now - state.alive < SILENCE || now - state.asked < SILENCE {
+        if now - state.alive < SILENCE || now < state.ask_again {
             return;
         }
-        state.asked = now;
         let (node, number) = (state.node, state.port);
         let answer = self.daemon.attach_port(self.node, node, number, self.key);
         let state = &mut self.peers[peer];
         match answer {
             Ok(PortWay::Away { life, .. }) if state.life.is_none_or(|known| known == life) => {
-                (state.life, state.alive) = (Some(life), now);
+                state.life = Some(life);
+                state.is_heard(heard, now);
             }
             Ok(_) | Err(DaemonError::Refused { why: Why::NoPort, .. }) => self.peer_closed(peer),
             Err(error) => {
-                if now - state.alive >= self.settings.timeout.as_nanos() as Nanos {
+                // Who has been asked answers in a moment.
+                let is_soon = matches!(error, DaemonError::Refused { why: Why::Soon, .. });
+                state.ask_again = now + if is_soon { LOOK_AGAIN } else { SILENCE };
+                let unanswered = Unanswered::more(state.unanswered, now);
+                state.unanswered = Some(unanswered);
+                if unanswered.is_enough(now, self.settings.timeout.as_nanos() as Nanos) {
                     tracing::info!(target: "lapis::gm", "port {number} of node {node} is silent, and {error}");
                     self.give_up(peer, Status::SendTargetNodeUnreachable);
                 }
@@ -197,16 +232,23 @@ impl Port {
     }
 
     /// Asks for next hops again where they may have changed.
-    pub(crate) fn look_at_hops(&mut self) {
+    pub(crate) fn look_at_hops(&mut self, now: Nanos) {
         let Some(wire) = &self.net.wire else { return };
         let hops = self.daemon.matrix().hops(self.board as usize);
-        if std::mem::replace(&mut self.hops, hops) == hops {
+        if self.hops == hops || now - self.hops_asked < HOPS_AGAIN {
             return;
         }
+        self.hops_asked = now;
+        let mut all = true;
         for far in self.net.outlets.far() {
-            if let Ok(Some(hop)) = self.daemon.hop(&self.opened.place.adapter, far.address) {
-                far.template = wire.template(hop, far.address, far.port);
+            match self.daemon.hop(&self.opened.place.adapter, far.address) {
+                Ok(Some(hop)) => far.template = wire.template(hop, far.address, far.port),
+                Ok(None) | Err(_) => all = false,
             }
+        }
+        // Those that are not known yet are asked for again.
+        if all {
+            self.hops = hops;
         }
     }
 
@@ -218,6 +260,11 @@ impl Port {
 
     /// Nothing that is under way to or from a peer arrives any more.
     fn give_up(&mut self, peer: usize, status: Status) {
+        let lends = self.peers[peer].out.iter().any(OutStream::lends);
+        if lends && !self.net.outlets.is_far(self.peers[peer].task()) {
+            // It may be copying from memory that the program has back in a moment.
+            self.own.renew();
+        }
         self.net.disconnect(self.peers[peer].task());
         self.peers[peer].link = Link::Down;
         self.forget_incoming(peer);
@@ -243,5 +290,38 @@ impl Port {
             }
             Err(_) => self.peer_closed(peer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rubbish_tests::{daemon, open};
+
+    #[test]
+    fn a_new_daemon_is_asked_for_all_next_hops() {
+        let (mut port, first) = open("hops");
+        drop(first);
+        port.look_at_daemon();
+        assert!(port.is_alone);
+        let (_, _next) = daemon("hops");
+        let known = port.daemon.matrix().hops(port.board as usize);
+        port.hops = known;
+        port.look_at_daemon();
+        assert!(!port.is_alone);
+        assert_ne!(port.hops, port.daemon.matrix().hops(port.board as usize));
+    }
+
+    #[test]
+    fn a_peer_is_given_up_after_many_unanswered_looks_and_a_time_only() {
+        let timeout = 1000;
+        let mut unanswered = Unanswered::more(None, 500);
+        assert!(!unanswered.is_enough(500, timeout), "one alone, however late it comes");
+        assert!(!unanswered.is_enough(5000, timeout));
+        for look in 1..=LOOKS {
+            unanswered = Unanswered::more(Some(unanswered), 500 + u64::from(look));
+        }
+        assert!(!unanswered.is_enough(1499, timeout), "the time begins with the first");
+        assert!(unanswered.is_enough(1500, timeout));
     }
 }

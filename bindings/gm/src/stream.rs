@@ -2,6 +2,7 @@
 
 use crate::direct::Remote;
 use crate::outgoing::COPIED;
+use crate::reach::Unanswered;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -191,17 +192,19 @@ impl InStream {
         self.owes_done && (quiet || !self.answers || self.next.saturating_sub(self.told) >= DONE_EVERY)
     }
 
+    /// Whether a copy out of the sender's memory is to be gone on with.
+    pub(crate) fn copies(&self) -> bool {
+        matches!(self.current, Some(Current { from: Some(_), .. }))
+    }
+
     pub(crate) fn owes(&self) -> bool {
         self.owes_done || self.is_urgent()
     }
 
     /// Whether the sender is owed more than the word that its messages have come, or that of many.
     pub(crate) fn is_urgent(&self) -> bool {
-        let serves = matches!(
-            self.current,
-            Some(Current { target: Target::Source { .. }, .. } | Current { from: Some(_), .. })
-        );
-        self.owes_go || self.owes_failed.is_some() || serves || self.done_is_due(false)
+        let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
+        self.owes_go || self.owes_failed.is_some() || serves || self.copies() || self.done_is_due(false)
     }
 }
 
@@ -232,11 +235,13 @@ pub(crate) struct Peer {
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
     /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that
-    /// was more than before or its daemon said that it is there, and when that daemon was asked.
+    /// was more than before or its daemon said that it is there, when that daemon is to be asked
+    /// again, and how often it has not answered since.
     pub(crate) life: Option<u32>,
     pub(crate) heard: u64,
     pub(crate) alive: Nanos,
-    pub(crate) asked: Nanos,
+    pub(crate) ask_again: Nanos,
+    pub(crate) unanswered: Option<Unanswered>,
     /// Its messages can't be copied from its memory: the system has refused.
     pub(crate) refuses_copies: bool,
     /// It is in the list of those whom the next poll looks after.
@@ -258,12 +263,19 @@ impl Peer {
             life: None,
             heard: 0,
             alive: 0,
-            asked: 0,
+            ask_again: 0,
+            unanswered: None,
             refuses_copies: false,
             stirred: false,
             out: Default::default(),
             ins: Default::default(),
         }
+    }
+
+    /// It is there: so many datagrams have come from it, or its daemon has said so.
+    pub(crate) fn is_heard(&mut self, heard: u64, now: Nanos) {
+        (self.heard, self.alive) = (heard, now);
+        (self.ask_again, self.unanswered) = (0, None);
     }
 
     /// Its number for the packet engine.

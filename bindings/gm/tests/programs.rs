@@ -4,6 +4,7 @@ mod common;
 
 use common::{BINDING, Daemon, compile, library};
 use lapis_adapters::channel::Address;
+use lapis_patience::Patience;
 use lapis_testing::{Running, checked, clean, scratch};
 use std::path::Path;
 use std::process::Command;
@@ -298,6 +299,41 @@ fn rust_programs_have_the_same_safely() {
     assert!(
         matches!(left.wait(), Event::Sent { status: Status::SendDropped, message, .. } if message == [2])
     );
+}
+
+/// Nobody wakes a receiver that copies a message out of its sender's memory: it must not sleep.
+#[test]
+fn a_long_message_comes_while_its_receiver_waits() {
+    use gm::abi::Status;
+    use gm::{Event, Port, Target};
+    let daemon = Daemon::start("long");
+    let open = |host, number| Port::open_at(&daemon.name, host, 0, number, "rust").expect("free");
+    let (mut left, mut right) = (open("left", 2), open("right", 4));
+    let to = Target { node: right.node(), port: 4, high: false };
+    let message: Vec<u8> = (0..64 << 20).map(|n: u32| (n >> 10) as u8).collect();
+    let size = Port::size_for(message.len());
+    right.provide(size, false, 0).expect("a token");
+    left.send(to, size, message.clone()).expect("a token");
+    let (tell, told) = std::sync::mpsc::channel();
+    let waits = |mut port: Port, tell: std::sync::mpsc::Sender<Event>| {
+        std::thread::spawn(move || {
+            let event = port.wait();
+            tell.send(event).map(|()| port)
+        })
+    };
+    let mut patience = Patience::with_myself(lapis_testing::WATCHDOG);
+    let ports = [waits(left, tell.clone()), waits(right, tell)];
+    let (mut came, mut went) = (false, false);
+    for _ in 0..2 {
+        match patience.receive(&told).expect("the receiver sleeps over its message") {
+            Event::Received { message: got, .. } => came = got == message,
+            Event::Sent { status, .. } => went = status == Status::Success,
+        }
+    }
+    assert!(came && went);
+    for port in ports {
+        port.join().expect("no panic").expect("the event was heard");
+    }
 }
 
 #[test]

@@ -157,7 +157,7 @@ pub struct EngineStats {
     pub malformed: u64,
     /// Another job, or another destination.
     pub strangers: u64,
-    /// From a task that is not a peer (yet), or is purged.
+    /// Genuine, but from a task that is not a peer (yet), or is purged.
     pub unknown_peer: u64,
     /// Wrong authenticator.
     pub auth_failures: u64,

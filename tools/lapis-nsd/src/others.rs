@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 const VERSION: u32 = 1;
 /// What is asked is asked again so often, by whoever wants to know.
 const AGAIN: Duration = Duration::from_millis(2);
-/// What was told holds for so long for everybody.
-const FRESH: Duration = Duration::from_millis(20);
+/// That a port is open holds for so long for everybody: twice as long as peers pause between two
+/// looks at each other. That it is not holds for one who has asked: it may be open in a moment.
+const FRESH: Duration = Duration::from_millis(100);
 /// For so long it is kept for somebody who has asked and comes for it.
 const KEPT: Duration = Duration::from_secs(1);
 /// The longest datagram.
@@ -66,7 +67,8 @@ impl Ledger {
     fn look(&mut self, name: Name, now: Instant) -> Option<State> {
         let told = self.told.get_mut(&name)?;
         let age = now.saturating_duration_since(told.at);
-        if age <= FRESH || told.wanted && age <= KEPT {
+        let is_fresh = age <= FRESH && matches!(told.state, State::Open { .. });
+        if is_fresh || told.wanted && age <= KEPT {
             told.wanted = false;
             return Some(told.state.clone());
         }
@@ -195,12 +197,16 @@ mod tests {
         assert_eq!(ledger.look(PORT, at(701)), None, "old for everybody else");
         assert_eq!(ledger.ask(PORT, at(701), || 9), Some(9));
         ledger.tell(9, State::Open { life: 4, room: 1000 }, at(702));
-        for ms in [702, 710, 722] {
+        for ms in [702, 710, 722, 802] {
             assert_eq!(ledger.look(PORT, at(ms)), Some(State::Open { life: 4, room: 1000 }));
         }
-        assert_eq!(ledger.look(PORT, at(723)), None);
-        assert_eq!(ledger.ask(PORT, at(723), || 10), Some(10));
-        ledger.tell(10, State::Closed, at(724));
+        assert_eq!(ledger.look(PORT, at(803)), None);
+        assert_eq!(ledger.ask(PORT, at(803), || 10), Some(10));
+        ledger.tell(10, State::Closed, at(804));
+        assert_eq!(ledger.look(PORT, at(804)), Some(State::Closed));
+        assert_eq!(ledger.look(PORT, at(804)), None, "it may be open by now");
+        assert_eq!(ledger.ask(PORT, at(826), || 11), Some(11));
+        ledger.tell(11, State::Closed, at(827));
         assert_eq!(ledger.look(PORT, at(2000)), None, "nobody came for it in time");
     }
 

@@ -2,7 +2,7 @@
 //! is behind which port. What GM's mapper did.
 
 use crate::tables::Caller;
-use lapis_adapters::protocol::{NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};
+use lapis_adapters::protocol::{MAX_REPLY, NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,6 +16,8 @@ const NODES_OF_A_USER: usize = 256;
 const NAME: usize = 120;
 /// The longest name of a port.
 const PORT_NAME: usize = 64;
+/// Bytes of a reply that its nodes leave for what is around them.
+const BESIDE_NODES: usize = 1024;
 /// Lives of a port are so far apart that a packet engine may count in between.
 const LIVES_APART: u32 = 64;
 
@@ -163,6 +165,9 @@ impl Ports {
         if wish.name.len() > PORT_NAME {
             return Err((Why::Malformed, format!("a port's name has at most {PORT_NAME} bytes")));
         }
+        if wish.name.chars().any(char::is_control) {
+            return Err((Why::Malformed, "a port's name has no control characters".to_owned()));
+        }
         self.may_be_here(&wish.node, wish.board)?;
         let node =
             self.identify(&wish.node, wish.board, Some(caller.user)).map_err(|text| (Why::NoNode, text))?;
@@ -272,9 +277,18 @@ impl Ports {
                 ports: self.open.range((node, 0)..=(node, u32::MAX)).map(port).collect(),
             }
         };
-        let mut left = self.nodes.range(from..);
-        let nodes: Vec<Node> = left.by_ref().take(NODES_AT_ONCE).map(tell).collect();
-        Reply::Nodes { nodes, next: left.next().map(|(id, _)| *id) }
+        let (mut nodes, mut room) = (Vec::new(), MAX_REPLY - BESIDE_NODES);
+        for known in self.nodes.range(from..) {
+            let node = tell(known);
+            let len = serde_json::to_vec(&node).map_or(usize::MAX, |bytes| bytes.len() + 1);
+            // All ports of one node always fit.
+            if nodes.len() == NODES_AT_ONCE || len > room && !nodes.is_empty() {
+                return Reply::Nodes { nodes, next: Some(*known.0) };
+            }
+            room = room.saturating_sub(len);
+            nodes.push(node);
+        }
+        Reply::Nodes { nodes, next: None }
     }
 }
 
@@ -366,6 +380,51 @@ mod tests {
         assert_ne!(nodes[0].unique, nodes[1].unique);
         let Reply::Nodes { nodes, next: None } = ports.tell(next, |_| 4) else { panic!("the rest") };
         assert_eq!(nodes.len(), 3);
+    }
+
+    #[test]
+    fn nodes_with_many_ports_of_odd_names_fit_into_replies() {
+        let mut ports = Ports::default();
+        for n in 0..NODES_AT_ONCE as u32 {
+            let mut node = 0;
+            for port in 0..PORTS {
+                let wish = || NewPort {
+                    name: "\"".repeat(PORT_NAME),
+                    ..wish(&format!("n{n}{}", "x".repeat(100)), port)
+                };
+                node = ports.may_open(&wish(), CALLER).expect("free");
+                ports.put(node, wish(), place(n * PORTS + port), CALLER);
+            }
+            assert_eq!(node, n + 1);
+        }
+        let (mut told, mut from, mut replies) = (Vec::new(), 0, 0);
+        loop {
+            let reply = ports.tell(from, |_| 4);
+            let len = serde_json::to_vec(&reply).expect("json").len();
+            assert!(len <= MAX_REPLY, "{len}");
+            let Reply::Nodes { nodes, next } = reply else { panic!("nodes") };
+            replies += 1;
+            told.extend(nodes.into_iter().map(|node| (node.node, node.ports.len() as u32)));
+            match next {
+                Some(next) if next > from => from = next,
+                Some(next) => panic!("{next} after {from}"),
+                None => break,
+            }
+        }
+        assert_eq!(told, (1..=NODES_AT_ONCE as u32).map(|node| (node, PORTS)).collect::<Vec<_>>());
+        assert!(replies > 1, "all in one");
+    }
+
+    #[test]
+    fn a_ports_name_has_no_control_characters() {
+        let mut ports = Ports::default();
+        for name in ["a\0", "\x1b[2J", "a\nb", "\u{7f}"] {
+            let wish = NewPort { name: name.to_owned(), ..wish("left", 2) };
+            assert_eq!(ports.may_open(&wish, CALLER).expect_err(name).0, Why::Malformed);
+            assert_eq!(ports.may_adopt(1, &wish, CALLER).expect_err(name).0, Why::Malformed);
+        }
+        let wish = NewPort { name: "größe \"7\"".to_owned(), ..wish("left", 2) };
+        ports.may_open(&wish, CALLER).expect("a plain name");
     }
 
     #[test]

@@ -361,7 +361,10 @@ fn ask(
     let mut got = Vec::new();
     loop {
         let len = channel.receive(&mut buffer, &mut got, true).map_err(|e| {
-            late.store(late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            // Whatever else went wrong, no answer is still to come.
+            if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+                late.store(late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
             silent(e)
         })?;
         if len == 0 {
@@ -426,5 +429,10 @@ mod tests {
         }
         assert!(matches!(ask(), Ok((Reply::Nodes { .. }, _))), "the first one was the former request's");
         assert_eq!(late.load(Ordering::Relaxed), 0);
+        // One that can't be taken is one nevertheless: the next one answers the next request.
+        far.send(&vec![b' '; MAX_REPLY + 1], &[], true).expect("room");
+        far.send(&serde_json::to_vec(&nodes).expect("plain"), &[], true).expect("room");
+        assert!(matches!(ask(), Err(DaemonError::Silent(..))));
+        assert!(matches!(ask(), Ok((Reply::Nodes { .. }, _))), "this request's");
     }
 }

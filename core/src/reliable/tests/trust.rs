@@ -46,7 +46,8 @@ fn forged_foreign_and_damaged_datagrams_are_counted_and_dropped() {
     }
     assert!(pair.got[1].is_empty());
     let stats = pair.engines[1].engine_stats();
-    let counted = stats.auth_failures + stats.malformed + stats.strangers + stats.unknown_peer;
+    assert_eq!(stats.unknown_peer, 0, "nobody is looked for because of a forgery");
+    let counted = stats.auth_failures + stats.malformed + stats.strangers;
     assert_eq!(counted as usize, genuine.len() * 9);
     pair.receive(1);
     assert_eq!(pair.got[1].len(), 1);
@@ -126,6 +127,13 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
         pair.deliver(0, datagram, Verdict::Accept);
     }
     assert!(pair.got[0].is_empty(), "a purged peer is not heard");
+    let unknown = pair.engines[0].engine_stats().unknown_peer;
+    assert_eq!(unknown, held[0].len() as u64);
+    let mut forged = held[0][0].clone();
+    *forged.last_mut().unwrap() ^= 1;
+    pair.deliver(0, &forged, Verdict::Accept);
+    let stats = pair.engines[0].engine_stats();
+    assert_eq!((stats.unknown_peer, stats.auth_failures), (unknown, 1));
     pair.engines[0].resume(pair.now, 1).unwrap();
     pair.submit(0, Channel::Request, b"new", 10).unwrap();
     pair.run(50 * MS);
