@@ -26,8 +26,12 @@ fn sleep_until(r: &mut Rank, what: &str, mut there: impl FnMut(&mut Rank) -> boo
 pub(crate) fn arming_with_something_there_says_again(r: &mut Rank) {
     let next = r.next();
     for _ in 0..50 {
-        // Nothing there: ready to sleep.
-        assert_eq!(r.link_mut().arm(), Status::Done, "arming with nothing there");
+        // Nothing there: ready to sleep, once the transport has done what it does by itself.
+        r.doing("arming with nothing there");
+        while r.link_mut().arm() == Status::Again {
+            r.link_mut().disarm();
+            r.poll();
+        }
         r.link_mut().disarm();
         r.sync_idle("nobody has sent");
         r.insist("am_short", |l| l.am_short(next, b"knock", &[]));
