@@ -216,10 +216,21 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
         "lose:60:1:1",
         "lose:40:3:1",
         "moved:5:1:104",
+        "moved:5:1:125",
+        "moved:5:1:5",
         "write:7:1:104,read:9:1:104",
         "moved:3:1:104,sent:80:1:104",
         "poll:2000:1:5",
     ] {
+        let done = faulty.run_on_rails(faults, 0);
+        assert_eq!(all_ended(faults, done), 6, "{faults}");
+    }
+}
+
+#[test]
+fn a_job_goes_on_when_all_its_rails_were_away_for_a_while() {
+    let Some(faulty) = Faulty::new("rails-away") else { return };
+    for faults in ["cut:200:50:101", "cut:300:50:101,cut:900:50:101", "moved:3:1:125,cut:250:50:101"] {
         let done = faulty.run_on_rails(faults, 0);
         assert_eq!(all_ended(faults, done), 6, "{faults}");
     }

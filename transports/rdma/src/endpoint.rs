@@ -5,7 +5,7 @@ mod one_sided;
 pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
+    FI_ADDR_STR, FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
     FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg,
     fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
@@ -204,7 +204,14 @@ impl Endpoint {
         Ok(name)
     }
 
-    /// Makes an address known.
+    /// Whether something has the length of an address of this provider, which reads no further.
+    pub(crate) fn is_address(&self, bytes: &[u8], ours: &[u8]) -> bool {
+        // Text ends by itself, and has any length.
+        let text = self.address_format() == FI_ADDR_STR;
+        if text { bytes.contains(&0) } else { bytes.len() == ours.len() }
+    }
+
+    /// Makes an address known, which [is one](Self::is_address).
     pub(crate) fn insert(&mut self, address: &[u8]) -> Result<fi_addr_t, TransportError> {
         let mut handle = fi_addr_t::MAX;
         // SAFETY: the address outlives the call, and one handle is written.

@@ -26,8 +26,9 @@ pub(crate) enum Kind {
     Ack = 2,
     /// The sender has given the receiver up; takes no credit.
     GivenUp = 3,
-    /// Is there anybody on this path? Followed by the sender's [`RailLife`]; `number` is the
-    /// question's. No kind from here on takes credit.
+    /// Is there anybody on this path? Followed by the sender's [`RailLife`] and its address,
+    /// which the receiver may not know yet; `number` is the question's. No kind from here on takes
+    /// credit.
     Probe = 4,
     /// What was asked by a [`Kind::Probe`] of this number: yes.
     Answer = 5,

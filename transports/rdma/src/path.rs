@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
+/// So many questions in a row may find no room; then what fills a path does not move, and it counts
+/// as silent.
+const EXCUSES: u32 = 10;
+
 /// How much of new measurements of a path's speed counts.
 const FRESH: f64 = 0.25;
 
@@ -41,6 +45,10 @@ pub(crate) struct Path {
     pub(crate) since: u32,
     /// The last round of questions that it answered.
     pub(crate) answered: u32,
+    /// Questions in a row that found no room.
+    excuses: u32,
+    /// The peer's question over it that had no answer for want of room.
+    pub(crate) owed: Option<u32>,
     /// Bytes of transfers under way.
     pub(crate) under_way: u64,
     /// Bytes a microsecond, as measured; 0 before that.
@@ -71,6 +79,8 @@ impl Path {
             pause: FIRST_PAUSE,
             since: 0,
             answered: 0,
+            excuses: 0,
+            owed: None,
             under_way: 0,
             speed: 0.0,
             last_end: now,
@@ -94,15 +104,29 @@ impl Path {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
+    /// There was no room for a try.
+    pub(crate) fn put_off(&mut self, now: Instant) {
+        self.next_try = now + FIRST_PAUSE;
+    }
+
     /// The next try is at once.
     pub(crate) fn hurry(&mut self, now: Instant) {
         (self.next_try, self.pause) = (now, FIRST_PAUSE);
+    }
+
+    /// A question of a round was sent, or found no room: what was not asked needs no answer.
+    pub(crate) fn asked(&mut self, round: u32, sent: bool) {
+        self.excuses = if sent { 0 } else { self.excuses + 1 };
+        if (1..=EXCUSES).contains(&self.excuses) {
+            self.answered = round;
+        }
     }
 
     /// A transfer of so many bytes has ended well.
     pub(crate) fn measure(&mut self, len: u64, begun: Instant, now: Instant) {
         let time = now.duration_since(begun.max(self.last_end)).as_secs_f64() * 1e6;
         self.last_end = now;
+        self.excuses = 0;
         let speed = len as f64 / time.max(0.1);
         self.speed = if self.speed == 0.0 { speed } else { self.speed + FRESH * (speed - self.speed) };
     }
@@ -165,6 +189,21 @@ mod tests {
         assert_eq!(retained.get(0), Some(&[2, 2][..]));
         assert_eq!(retained.get(1), Some(&[3, 3, 3][..]));
         assert_eq!(retained.get(2), None);
+    }
+
+    #[test]
+    fn a_question_without_room_is_excused_a_few_times_in_a_row() {
+        let mut path = Path::new((0, 0), (0, &[]), true, Instant::now());
+        for first in [1, 100] {
+            for round in first..first + EXCUSES {
+                path.asked(round, false);
+                assert_eq!(path.answered, round);
+            }
+            path.asked(first + EXCUSES, false);
+            assert_eq!(path.answered, first + EXCUSES - 1, "it counts as silent");
+            path.asked(first + EXCUSES + 1, true);
+            assert_eq!(path.answered, first + EXCUSES - 1, "it was asked, and owes an answer");
+        }
     }
 
     #[test]

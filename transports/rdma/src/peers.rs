@@ -28,6 +28,8 @@ pub(crate) struct Peer {
     pub(crate) to_be_told: Option<Instant>,
     /// Whether a message of its is missing, so that none after it may be taken.
     pub(crate) torn: bool,
+    /// Whether something was or is to be exchanged with it: paths to it are looked after only then.
+    pub(crate) met: bool,
     /// Whether paths to it are looked after.
     pub(crate) watched: bool,
     /// Pieces of transfers under way.
@@ -61,7 +63,7 @@ pub(crate) struct Round {
 
 impl Peer {
     pub(crate) fn new(paths: Vec<Path>, our_cookie: u64, its_cookie: u64) -> Self {
-        let (down, torn, watched) = (false, false, false);
+        let (down, torn, met, watched) = (false, false, false, false);
         let (sent, acked, again, consumed, told) = (0, 0, 0, 0, 0);
         let (why, to_be_told, news) = (None, None, None);
         let (current, pieces, round, retained) = (0, 0, Round::default(), Retained::default());
@@ -74,6 +76,7 @@ impl Peer {
             why,
             to_be_told,
             torn,
+            met,
             watched,
             pieces,
             news,

@@ -2,6 +2,7 @@
 
 use crate::address::{self, Entry};
 use crate::endpoint::Endpoint;
+use crate::ffi::fi_addr_t;
 use crate::library::{Info, Library};
 use crate::receive::Receiver;
 use crate::send::{SIZE, Sender};
@@ -73,6 +74,19 @@ impl Rail {
         self.entry.address = self.endpoint.name()?;
         self.closed = false;
         Ok(())
+    }
+
+    /// Makes a peer's address known, if it can be one.
+    pub(crate) fn insert(&mut self, address: &[u8]) -> Result<fi_addr_t, TransportError> {
+        if !self.endpoint.is_address(address, &self.entry.address) {
+            return Err(TransportError::Invalid(format!(
+                "a peer's address has {} bytes, those of {} have {}",
+                address.len(),
+                self.endpoint.domain_name(),
+                self.entry.address.len()
+            )));
+        }
+        self.endpoint.insert(address)
     }
 
     /// Whether nothing is under way, as far as we can tell.

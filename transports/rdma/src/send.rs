@@ -207,9 +207,9 @@ impl Sender {
         self.waiting.clear();
     }
 
-    /// Whether questions about paths can be sent past messages that wait.
-    pub(crate) fn can_slip(&self) -> bool {
-        header::LEN + header::RailLife::LEN <= self.inject
+    /// Whether questions about paths, with an address of so many bytes, can be sent past messages that wait.
+    pub(crate) fn can_slip(&self, address: usize) -> bool {
+        header::LEN + padded(header::RailLife::LEN + address) <= self.inject
     }
 
     /// A send has ended, well or not: whose it was.

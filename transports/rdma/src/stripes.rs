@@ -6,10 +6,9 @@
 //! at which they would arrive.
 
 use crate::endpoint::Remote;
-use crate::transfer::{Direction, Wish};
+use crate::transfer::{Begun, Direction, Wish};
 use lapis_core::transport::{PeerId, RawSlice};
 use std::collections::VecDeque;
-use std::time::Instant;
 
 /// Striped transfers that may be under way at a time.
 const COUNT: usize = 1024;
@@ -17,6 +16,8 @@ const COUNT: usize = 1024;
 const PIECES: usize = 4;
 const SHORTEST: usize = 64 << 10;
 const LONGEST: usize = 1 << 20;
+/// So often a transfer costs a path whose failure nothing but its own errors shows.
+const FAILURES: u32 = 3;
 
 /// Part of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) struct Striped {
     piece: usize,
     again: Vec<Piece>,
     under_way: u32,
+    /// How often it was the first to fail on a path.
+    failures: u32,
     /// libfabric's error number: no more of it is begun.
     failed: Option<i32>,
 }
@@ -59,7 +62,7 @@ impl Striped {
     }
 
     /// What a piece of it demands of the provider, on a path whose address and key are given.
-    pub(crate) fn part(&self, place: usize, piece: Piece, remote: Remote, begun: Instant) -> Wish {
+    pub(crate) fn part(&self, place: usize, piece: Piece, remote: Remote, begun: Begun) -> Wish {
         let ptr = self.wish.local.ptr.wrapping_add(piece.at);
         Wish {
             local: RawSlice { ptr, len: piece.len },
@@ -73,6 +76,12 @@ impl Striped {
     /// A piece has begun.
     pub(crate) fn begun(&mut self) {
         self.under_way += 1;
+    }
+
+    /// A piece of it was the first to fail on a path; whether what failed may go again.
+    pub(crate) fn may_fail(&mut self) -> bool {
+        self.failures += 1;
+        self.failures <= FAILURES
     }
 
     /// No more of it is to be begun.
@@ -108,7 +117,7 @@ impl Stripes {
         };
         let piece = (wish.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
         let (again, failed) = (Vec::new(), None);
-        self.all[place] = Some(Striped { wish, next: 0, piece, again, under_way: 0, failed });
+        self.all[place] = Some(Striped { wish, next: 0, piece, again, under_way: 0, failures: 0, failed });
         self.ready.push_back(place);
         true
     }
@@ -197,7 +206,12 @@ mod tests {
         let Some(place) = stripes.next_ready() else { return parts };
         let striped = stripes.get_mut(place).expect("it is there");
         while let Some(piece) = striped.next(&may) {
-            parts.push(striped.part(place, piece, striped.wish.remote, Instant::now()));
+            parts.push(striped.part(
+                place,
+                piece,
+                striped.wish.remote,
+                Begun { at: std::time::Instant::now(), life: 0 },
+            ));
             striped.begun();
         }
         assert!(stripes.settle(place).is_none());
@@ -241,6 +255,14 @@ mod tests {
             stripes.ended(again, false, None);
             assert!(matches!(stripes.settle(0), Some((Wish { token: 9, .. }, Ok(())))));
         }
+    }
+
+    #[test]
+    fn a_transfer_whose_memory_no_path_reaches_costs_few_paths() {
+        let mut stripes = striped(Direction::Put, 1 << 20);
+        let striped = stripes.get_mut(0).expect("it is there");
+        let borne = (0..10).take_while(|_| striped.may_fail()).count();
+        assert_eq!(borne as u32, FAILURES);
     }
 
     #[test]

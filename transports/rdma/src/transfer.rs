@@ -42,8 +42,16 @@ pub(crate) struct Wish {
     pub(crate) remote: Remote,
     /// Told when it has ended.
     pub(crate) token: u64,
-    /// For a piece of a striped one: when it began. `token` is the striped one's place then.
-    pub(crate) piece: Option<Instant>,
+    /// For a piece of a striped one, whose place `token` is then.
+    pub(crate) piece: Option<Begun>,
+}
+
+/// How a piece began.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) at: Instant,
+    /// How often the peer had closed its rail.
+    pub(crate) life: u32,
 }
 
 /// Our side's memory, for as long as the provider uses it.

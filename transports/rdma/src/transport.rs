@@ -9,7 +9,7 @@ mod stripe;
 mod watch;
 
 use crate::address::{Card, pairs};
-use crate::header::{End, Header, Kind, cookie};
+use crate::header::{End, Header, Kind, RailLife, cookie};
 use crate::links::Links;
 use crate::memory::Memory;
 use crate::path::Path;
@@ -63,8 +63,8 @@ pub struct Rdma {
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
-    /// Rails that peers have left, and want to be closed.
-    to_renew: Vec<usize>,
+    /// Rails that peers have left and want to be closed, unless they have been since.
+    to_renew: Vec<RailLife>,
     /// When rails that did not open are tried again.
     next_opening: Instant,
     /// What the user should know of failover.
@@ -117,6 +117,7 @@ impl Rdma {
     #[cold]
     fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
         let source = self.me.task;
+        self.meet(peer, true);
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
         if !p.path().up {
             // The others are being tried.
@@ -305,7 +306,7 @@ impl Transport for Rdma {
                 continue;
             }
             let address = &card.rails[there].address;
-            let to = rail.endpoint.insert(address)?;
+            let to = rail.insert(address)?;
             // The others are used once they have answered.
             paths.push(Path::new((here, there), (to, address), paths.is_empty(), now));
         }
@@ -314,8 +315,9 @@ impl Transport for Rdma {
         }
         if let Some(slot) = self.peers.slot(peer) {
             *slot = Some(Peer::new(paths, cookies.0, cookies.1));
+            // In a large job, whoever speaks to nobody asks nobody.
+            self.meet(peer, self.peers.len() <= CONNECTED_AT_ONCE);
         }
-        self.watch(peer);
         Ok(())
     }
 

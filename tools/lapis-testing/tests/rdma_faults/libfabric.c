@@ -15,6 +15,8 @@
  *   lose                           an injected message is taken and not sent
  *   sent, moved                    a message or transfer that has ended well is said to have failed
  *   poll                           a look at the completion queue
+ *   cut                            beginning anything with a peer, and for COUNT ms from then on nothing ends or
+ *                                  arrives either, on any rail
  *
  * Each list entry says on standard error when it has its first effect.
  */
@@ -29,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* HEADER: bytes of transports/rdma/src/header.rs */
@@ -86,6 +89,30 @@ static void read_faults(void) {
     }
 }
 
+static long now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The error number of calls while the cables are pulled, or 0; `counts`: whether this call may begin that. */
+static int cut(int counts) {
+    static long ends[MOST];
+    int i, error = 0;
+    for (i = 0; i < fault_count; i++) {
+        struct fault *f = &faults[i];
+        if (strcmp(f->what, "cut") != 0)
+            continue;
+        if (counts && ++f->calls == f->from) {
+            fprintf(stderr, "faults: cut %ld of process %ld begins\n", f->calls, (long)getpid());
+            ends[i] = now_ms() + f->count;
+        }
+        if (f->calls >= f->from && now_ms() < ends[i])
+            error = (int)f->error;
+    }
+    return error;
+}
+
 /* Counts a call; the error number that it is to fail with, or 0. */
 static int fault(const char *what, fi_addr_t to) {
     int i, error = 0;
@@ -107,6 +134,8 @@ static int fault(const char *what, fi_addr_t to) {
 
 static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, fi_addr_t to) {
     int greets = len <= HEADER, error = fault(greets ? "greet" : "inject", to);
+    if (error == 0)
+        error = cut(1);
     if (error != 0)
         return -error;
     if (!greets && fault("lose", to) != 0)
@@ -116,6 +145,8 @@ static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, f
 
 static ssize_t faulty_send(struct fid_ep *ep, const void *bytes, size_t len, void *desc, fi_addr_t to, void *context) {
     int error = fault("send", to);
+    if (error == 0)
+        error = cut(1);
     return error != 0 ? -error : real_msg->send(ep, bytes, len, desc, to, context);
 }
 
@@ -126,11 +157,15 @@ static ssize_t faulty_receive(struct fid_ep *ep, const struct fi_msg *message, u
 
 static ssize_t faulty_write(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
     int error = fault("write", message->addr);
+    if (error == 0)
+        error = cut(1);
     return error != 0 ? -error : real_rma->writemsg(ep, message, flags);
 }
 
 static ssize_t faulty_read(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
     int error = fault("read", message->addr);
+    if (error == 0)
+        error = cut(1);
     return error != 0 ? -error : real_rma->readmsg(ep, message, flags);
 }
 
@@ -144,6 +179,8 @@ static ssize_t faulty_poll(struct fid_cq *cq, void *entries, size_t count) {
     error = fault("poll", FI_ADDR_UNSPEC);
     if (error != 0)
         return -error;
+    if (cut(0) != 0)
+        return -FI_EAGAIN;
     if (has_failed)
         return -FI_EAVAIL;
     if (fault_count == 0)

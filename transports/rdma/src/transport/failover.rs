@@ -114,15 +114,22 @@ impl Rdma {
         let tasks = self.peers.len();
         let r = &mut self.rails[rail];
         r.reopen(tasks)?;
+        if let Some(fd) = r.endpoint.queue().fd()
+            && let Err(e) = self.bell.watch(fd)
+        {
+            // Nobody would be woken by what comes over it.
+            r.close(libc::ECONNABORTED, |_| ());
+            return Err(TransportError::Io(format!("sleeping on the completion queue: {e}")));
+        }
         for peer in 0..tasks as u32 {
             let path = self.peers.get_mut(peer).and_then(|p| p.over(rail));
             if let Some(path) = path.filter(|path| !path.address.is_empty()) {
-                path.to = r.endpoint.insert(&path.address)?;
+                match r.insert(&path.address) {
+                    Ok(to) => path.to = to,
+                    // The peer is asked again where it is.
+                    Err(_) => path.address = Box::default(),
+                }
             }
-        }
-        if let Some(fd) = r.endpoint.queue().fd() {
-            let watched = self.bell.watch(fd);
-            watched.map_err(|e| TransportError::Io(format!("sleeping on the completion queue: {e}")))?;
         }
         Ok(())
     }
@@ -136,15 +143,20 @@ impl Rdma {
     }
 
     /// Sends a message of this transport's own by the path that messages take. It may be lost with
-    /// the path: whoever needs an answer asks again.
-    fn say(&mut self, peer: PeerId, kind: Kind, parts: [&[u8]; 2]) {
-        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) else { return };
+    /// the path: whoever needs an answer asks again. False: there was no room.
+    fn say(&mut self, peer: PeerId, kind: Kind, parts: [&[u8]; 2]) -> bool {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) else { return true };
         let (rail, to) = p.way();
         let head = p.header(self.me.task, kind, (parts[0].len() + parts[1].len()) as u32);
         let r = &mut self.rails[rail];
-        if let Err(Refused::Failed(code)) = r.sender.send(&mut r.endpoint, (peer, to), head, parts) {
-            let why = self.rails[rail].endpoint.text(code);
-            self.leave(peer, rail, &why, Sign::Error);
+        match r.sender.send(&mut r.endpoint, (peer, to), head, parts) {
+            Ok(()) => true,
+            Err(Refused::Busy) => false,
+            Err(Refused::Failed(code)) => {
+                let why = self.rails[rail].endpoint.text(code);
+                self.leave(peer, rail, &why, Sign::Error);
+                true
+            }
         }
     }
 
@@ -157,40 +169,45 @@ impl Rdma {
             return;
         }
         let life = RailLife { rail, life: r.life }.encode();
-        let mut head = p.header(self.me.task, Kind::Probe, life.len() as u32);
+        let payload = [&life[..], &r.entry.address].concat();
+        let mut head = p.header(self.me.task, Kind::Probe, payload.len() as u32);
         head.number = p.round.number;
-        let outcome = r.sender.slip(&mut r.endpoint, to, head, &life);
-        if let Err(Refused::Failed(code)) = outcome {
-            p.paths[at].failed = true;
-            let why = r.endpoint.text(code);
-            self.leave(peer, rail, &why, Sign::Error);
+        match r.sender.slip(&mut r.endpoint, to, head, &payload) {
+            Ok(()) => p.paths[at].asked(p.round.number, true),
+            Err(Refused::Busy) => p.paths[at].asked(p.round.number, false),
+            Err(Refused::Failed(code)) => {
+                p.paths[at].failed = true;
+                let why = r.endpoint.text(code);
+                self.leave(peer, rail, &why, Sign::Error);
+            }
         }
     }
 
-    /// Asks a peer where its end of a path is, which is down. If puts of ours may be on their way
-    /// to it, that end is to be closed first.
-    pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) {
-        let Some(p) = self.peers.get_mut(peer) else { return };
+    /// Asks a peer where its end of a path is. If puts of ours may be on their way
+    /// to it, that end is to be closed first. False: there was no room.
+    pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) -> bool {
+        let Some(p) = self.peers.get_mut(peer) else { return true };
         let path = &p.paths[at];
         let kind = if path.unsafe_puts { Kind::Leave } else { Kind::Where };
         let life = RailLife { rail: path.theirs, life: path.life }.encode();
-        self.say(peer, kind, [&life, &[]]);
+        self.say(peer, kind, [&life, &[]])
     }
 
     /// A peer's message about paths, which came over a rail.
     #[cold]
     pub(super) fn hear(&mut self, peer: PeerId, rail: usize, kind: Kind, number: u32, payload: &[u8]) {
+        self.meet(peer, true);
         if kind == Kind::Answer {
             return self.answered(peer, rail, number);
         }
         let Some((about, rest)) = RailLife::decode(payload) else { return };
         match kind {
-            Kind::Probe => self.answer(peer, rail, number, about),
+            Kind::Probe => self.answer(peer, rail, number, (about, rest)),
             Kind::Where | Kind::Leave => {
                 let Some(r) = self.rails.get(about.rail) else { return };
                 if kind == Kind::Leave && r.life == about.life {
                     // Events of this poll may lie in its buffers: it is closed at the next.
-                    self.to_renew.push(about.rail);
+                    self.to_renew.push(about);
                     self.watch(peer);
                 } else {
                     self.say_where(peer, about.rail);
@@ -201,27 +218,39 @@ impl Rdma {
         }
     }
 
-    /// Answers a question over the path that it came by.
-    fn answer(&mut self, peer: PeerId, rail: usize, number: u32, about: RailLife) {
-        let now = Instant::now();
-        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
-        let mut head = p.header(self.me.task, Kind::Answer, 0);
-        head.number = number;
-        let Some(path) = p.over(rail) else { return };
-        if !path.up {
-            path.hurry(now);
+    /// Answers a question over the path that it came by. What asks may have another address than we
+    /// know, and says it.
+    fn answer(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
+        let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
+        if path.theirs == about.rail && !address.is_empty() {
+            self.peer_moved(peer, about, address);
         }
-        let (to, known, nowhere) = (path.to, path.life, path.address.is_empty());
-        let r = &mut self.rails[rail];
-        if about.life > known || nowhere {
-            // What it asks over has another address than we know.
-            let life = RailLife { rail: about.rail, life: known }.encode();
-            self.say(peer, Kind::Where, [&life, &[]]);
-        } else if !r.closed {
-            // If it gets lost the question comes again.
-            let _ = r.sender.slip(&mut r.endpoint, to, head, &[]);
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        let Some(at) = p.paths.iter().position(|path| path.rail == rail) else { return };
+        let path = &mut p.paths[at];
+        if !path.up {
+            path.hurry(Instant::now());
+        }
+        // An older life's question needs no answer any more.
+        if about.life >= path.life && !path.address.is_empty() {
+            path.owed = Some(number);
+            self.answer_now(peer, at);
         }
         self.watch(peer);
+    }
+
+    /// Answers a question that was not answered yet, if there is room.
+    pub(super) fn answer_now(&mut self, peer: PeerId, at: usize) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        let Some(number) = p.paths[at].owed.take() else { return };
+        let mut head = p.header(self.me.task, Kind::Answer, 0);
+        head.number = number;
+        let path = &mut p.paths[at];
+        let r = &mut self.rails[path.rail];
+        // If it gets lost the question comes again.
+        if !r.closed && r.sender.slip(&mut r.endpoint, path.to, head, &[]) == Err(Refused::Busy) {
+            path.owed = Some(number);
+        }
     }
 
     fn answered(&mut self, peer: PeerId, rail: usize, number: u32) {
@@ -265,6 +294,7 @@ impl Rdma {
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
         let (old, was_known) = (path.to, !path.address.is_empty());
         (path.life, path.greeted, path.unsafe_puts) = (life, false, false);
+        path.owed = None;
         path.address = address.into();
         path.hurry(Instant::now());
         let r = &mut self.rails[rail];
@@ -273,7 +303,10 @@ impl Rdma {
         }
         let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
         if !address.is_empty() {
-            let Ok(to) = r.endpoint.insert(address) else { return };
+            let Ok(to) = r.insert(address) else {
+                path.address = Box::default();
+                return;
+            };
             path.to = to;
         }
         if was_known && !is_used {

@@ -124,7 +124,7 @@ impl Rdma {
         }
         // Nothing uses the program's memory from here on.
         let mut ended = Vec::new();
-        self.rails[rail].close(code, |one| ended.push(one));
+        self.rails[rail].close(libc::ECONNABORTED, |one| ended.push(one));
         for one in ended {
             let event = self.moved(rail, one);
             self.early.extend(event);
@@ -197,6 +197,11 @@ impl Rdma {
             self.fail(at, "giving receive buffers to the endpoint", code);
         }
     }
+}
+
+/// Whether an error of a transfer says that an end of it refuses the memory, whatever the path.
+pub(super) fn is_refusal(code: i32) -> bool {
+    matches!(code, libc::EACCES | libc::EINVAL | libc::EPERM | libc::EFAULT | libc::ENOKEY)
 }
 
 /// Whether an error of a transfer says that the peer is gone, rather than that its memory can't be

@@ -62,6 +62,10 @@ impl Rdma {
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         let (rail, to) = p.way();
         let several = p.has_several();
+        if !several && p.path().theirs >= self.memory.joint().rails(usize::MAX) {
+            // No key of this form is for that rail of the peer's: the bytes go in packets.
+            return Status::Io;
+        }
         let key = if several { remote.key } else { self.memory.joint().on(p.path().theirs, remote.key) };
         let remote = Remote { to, addr: remote.addr, key };
         let wish = Wish { direction, peer, local, remote, token, piece: None };

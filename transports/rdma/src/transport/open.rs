@@ -45,7 +45,9 @@ fn rails(
     }
     let mut troubles = Troubles::default();
     let first = rails[0].endpoint.domain_name();
-    if rails.len() > 1 && !rails.iter().all(|rail| rail.endpoint.keeps_order() && rail.sender.can_slip()) {
+    let can_fail_over =
+        |rail: &Rail| rail.endpoint.keeps_order() && rail.sender.can_slip(rail.entry.address.len());
+    if rails.len() > 1 && !rails.iter().all(can_fail_over) {
         let text =
             "This provider keeps no order of messages, or sends none without a buffer: one rail is used.";
         troubles.push(FailoverTrouble::SetUp, text.to_owned());

@@ -1,12 +1,12 @@
 //! Puts and gets to peers with several paths.
 
 use super::Rdma;
-use super::loss::{Sign, means_loss};
+use super::loss::{Sign, is_refusal, means_loss};
 use crate::endpoint::{Remote, is_busy};
 use crate::path::Path;
 use crate::peers::Peer;
 use crate::stripes::Piece;
-use crate::transfer::{Ended, Wish};
+use crate::transfer::{Begun, Direction, Ended, Wish};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::time::Instant;
 
@@ -67,9 +67,9 @@ impl Rdma {
             striped.put_back(piece);
             return false;
         };
-        let Path { rail, to, theirs, .. } = p.paths[at];
+        let Path { rail, to, theirs, life, .. } = p.paths[at];
         let remote = Remote { to, addr: 0, key: joint.on(theirs, striped.wish.remote.key) };
-        let wish = striped.part(place, piece, remote, Instant::now());
+        let wish = striped.part(place, piece, remote, Begun { at: Instant::now(), life });
         let r = &mut self.rails[rail];
         // SAFETY: the transfer's memory is as the operation demands until its last piece has ended.
         match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, wish) } {
@@ -93,46 +93,63 @@ impl Rdma {
 
     /// A piece has ended. The transfer's end, if that was the last.
     pub(super) fn piece_ended(&mut self, rail: usize, Ended { wish, outcome }: Ended) -> Option<Event> {
-        let peer = wish.peer;
-        let mut after = None;
-        let mut fails = outcome.err();
-        if let Some(p) = self.peers.get_mut(peer) {
-            p.pieces = p.pieces.saturating_sub(1);
-            p.news = None;
-            let number = p.round.number;
-            let alive = !p.down;
-            if let Some(at) = p.paths.iter().position(|path| path.rail == rail) {
-                let path = &mut p.paths[at];
-                path.under_way = path.under_way.saturating_sub(wish.local.len as u64);
-                match (outcome, wish.piece) {
-                    (Ok(()), Some(begun)) => {
-                        path.measure(wish.local.len as u64, begun, Instant::now());
-                        path.answered = number;
-                    }
-                    _ => after = Some((at, path.life)),
+        let place = wish.token as usize;
+        let ended = self.note_end(rail, &wish, outcome);
+        let again = match outcome {
+            Err(code) => !is_refusal(code) && self.goes_again(place, code, ended),
+            Ok(()) => false,
+        };
+        self.stripes.ended(&wish, again, ended.and_then(|ended| ended.after));
+        match outcome {
+            Err(code) if again => {
+                if ended.is_some_and(|ended| ended.of_now) {
+                    let why = self.rails[rail].endpoint.text(code);
+                    self.leave(wish.peer, rail, &why, Sign::Error);
                 }
             }
-            if alive && fails.is_some_and(means_loss) {
-                let path = after.and_then(|(at, _)| p.paths.get_mut(at));
-                if let Some(path) = path.filter(|_| wish.direction == crate::transfer::Direction::Put) {
-                    path.unsafe_puts = true;
+            Err(code) => {
+                if let Some(striped) = self.stripes.get_mut(place) {
+                    striped.fail(code);
                 }
-                fails = None;
             }
+            Ok(()) => {}
         }
-        let again = outcome.is_err() && fails.is_none();
-        self.stripes.ended(&wish, again, after);
-        if let Some(striped) = self.stripes.get_mut(wish.token as usize)
-            && let Some(code) = fails
-        {
-            striped.fail(code);
-        }
-        if again {
-            let why = self.rails[rail].endpoint.text(outcome.err().unwrap_or(0));
-            self.leave(peer, rail, &why, Sign::Error);
-        }
-        let (wish, outcome) = self.stripes.settle(wish.token as usize)?;
+        let (wish, outcome) = self.stripes.settle(place)?;
         Some(self.told(wish, outcome))
+    }
+
+    /// Notes at a path that a piece has ended. `None`: the peer is gone, or has no such path.
+    fn note_end(&mut self, rail: usize, wish: &Wish, outcome: Result<(), i32>) -> Option<PieceEnd> {
+        let p = self.peers.get_mut(wish.peer)?;
+        p.pieces = p.pieces.saturating_sub(1);
+        p.news = None;
+        let (number, alive) = (p.round.number, !p.down);
+        let at = p.paths.iter().position(|path| path.rail == rail)?;
+        let path = &mut p.paths[at];
+        path.under_way = path.under_way.saturating_sub(wish.local.len as u64);
+        let Begun { at: begun, life } = wish.piece?;
+        // What began before the peer closed its rail has failed by that.
+        let of_now = life == path.life;
+        match outcome {
+            Ok(()) => {
+                path.measure(wish.local.len as u64, begun, Instant::now());
+                path.answered = number;
+            }
+            Err(code) => {
+                let unsafe_put = of_now && !is_refusal(code) && wish.direction == Direction::Put;
+                path.unsafe_puts |= alive && unsafe_put;
+            }
+        }
+        let (first, after) = (path.up && of_now, Some((at, life)));
+        alive.then_some(PieceEnd { of_now, first, after })
+    }
+
+    /// Whether a piece that failed goes again. Providers flush what was under way on a path that
+    /// fails with errors of many kinds, and memory that can't be reached may have the same: so only
+    /// the errors that tell of a path alone are borne any number of times.
+    fn goes_again(&mut self, place: usize, code: i32, ended: Option<PieceEnd>) -> bool {
+        let (Some(striped), Some(ended)) = (self.stripes.get_mut(place), ended) else { return false };
+        means_loss(code) || !ended.first || striped.may_fail()
     }
 
     /// Transfers with a peer fail; what is under way of them still ends.
@@ -141,6 +158,17 @@ impl Rdma {
             self.settle_stripe(place);
         }
     }
+}
+
+/// A failed piece and its path.
+#[derive(Clone, Copy)]
+struct PieceEnd {
+    /// The peer has not closed its rail since the piece began.
+    of_now: bool,
+    /// Nothing had shown before that the path has failed.
+    first: bool,
+    /// What must have ended before a put may go again.
+    after: Option<(usize, u32)>,
 }
 
 /// The path on which so many bytes more are expected to have come first, if it takes any now.

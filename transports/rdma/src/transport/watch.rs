@@ -2,6 +2,7 @@
 
 use super::Rdma;
 use super::loss::Sign;
+use crate::header::RailLife;
 use crate::path::Path;
 use lapis_core::transport::{FailoverTrouble, PeerId};
 use std::time::{Duration, Instant};
@@ -27,10 +28,20 @@ impl Rdma {
     pub(super) fn watch(&mut self, peer: PeerId) {
         if let Some(p) = self.peers.get_mut(peer)
             && p.has_several()
+            && p.met
             && !std::mem::replace(&mut p.watched, true)
         {
             p.news = None;
             self.watched.push(peer);
+        }
+    }
+
+    /// Something is to be exchanged with a peer, or is `asked` to be.
+    #[cold]
+    pub(super) fn meet(&mut self, peer: PeerId, asked: bool) {
+        if let Some(p) = self.peers.get_mut(peer).filter(|_| asked) {
+            p.met = true;
+            self.watch(peer);
         }
     }
 
@@ -55,8 +66,8 @@ impl Rdma {
 
     #[cold]
     fn look(&mut self, now: Instant) {
-        for rail in std::mem::take(&mut self.to_renew) {
-            if !self.rails[rail].closed {
+        for RailLife { rail, life } in std::mem::take(&mut self.to_renew) {
+            if !self.rails[rail].closed && self.rails[rail].life == life {
                 self.renew(rail, "a peer has left it");
             }
         }
@@ -84,11 +95,13 @@ impl Rdma {
         let paths = self.peers.get_mut(peer).map_or(0, |p| p.paths.len());
         for at in 0..paths {
             self.look_at_path(peer, at, now);
+            self.answer_now(peer, at);
         }
         self.look_for_silence(peer, now);
         self.look_for_loss(peer, now);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
-        p.is_owed() || p.is_behind() || p.paths.iter().any(|path| !path.up)
+        let unsettled = |path: &Path| !path.up || path.unsafe_puts || path.owed.is_some();
+        p.is_owed() || p.is_behind() || p.paths.iter().any(unsettled)
     }
 
     /// A peer to which all paths have failed for a while is lost.
@@ -103,23 +116,33 @@ impl Rdma {
         }
     }
 
-    /// What is under way on a path that is down must end; then it is tried.
+    /// What is under way on a path that is down must end; then it is tried. Puts that may still be
+    /// carried out are ended by the peer, even if the path works again.
     fn look_at_path(&mut self, peer: PeerId, at: usize, now: Instant) {
-        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.paths[at].up) else { return };
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        // A rail without another path stays where peers know it to be.
+        let another = p.paths.iter().any(|path| path.up);
         let path = &mut p.paths[at];
-        let (rail, due) = (path.rail, now >= path.next_try);
-        let lingers = path.left.is_some_and(|left| now >= left + LINGER);
+        if path.up && !path.unsafe_puts {
+            return;
+        }
+        let (rail, up, due) = (path.rail, path.up, now >= path.next_try);
+        let lingers = !up && another && path.left.is_some_and(|left| now >= left + LINGER);
         if lingers && path.under_way > 0 && self.rails[rail].transfers.has_with(peer) {
             return self.renew(rail, "what is under way there does not end");
         }
-        if due {
+        if !due {
+            return;
+        }
+        let asked = !path.unsafe_puts && path.left.is_none() || self.ask_where(peer, at);
+        let Some(path) = self.peers.get_mut(peer).and_then(|p| p.paths.get_mut(at)) else { return };
+        if asked {
             path.tried(now);
-            if p.paths[at].left.is_some() {
-                self.ask_where(peer, at);
-            }
-            if self.links.is_up(rail) {
-                self.probe(peer, at);
-            }
+        } else {
+            path.put_off(now);
+        }
+        if !up && self.links.is_up(rail) {
+            self.probe(peer, at);
         }
     }
 
