@@ -220,7 +220,6 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
         "moved:5:1:5",
         "write:7:1:104,read:9:1:104",
         "moved:3:1:104,sent:80:1:104",
-        "poll:2000:1:5",
     ] {
         let done = faulty.run_on_rails(faults, 0);
         assert_eq!(all_ended(faults, done), 6, "{faults}");
