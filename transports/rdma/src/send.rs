@@ -207,7 +207,8 @@ impl Sender {
         self.waiting.clear();
     }
 
-    /// Whether questions about paths, with an address of so many bytes, can be sent past messages that wait.
+    /// Whether questions about paths, with an address of so many bytes, can be sent past messages
+    /// that wait.
     pub(crate) fn can_slip(&self, address: usize) -> bool {
         header::LEN + padded(header::RailLife::LEN + address) <= self.inject
     }
