@@ -46,7 +46,7 @@ pub use set_error::SetError;
 pub use suggest::nearest;
 pub use table::{Config, DEPRECATED, LAUNCHER_PREFIX, VARIABLES};
 pub use tuning::{TUNING, is_tunable, processor, tuning_path, write_tuning};
-pub use value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
+pub use value::{CommonTasks, Device, InetAddrs, Instances, NetworkWindows};
 
 use crate::error::LapiCode;
 use std::fmt;

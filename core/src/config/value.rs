@@ -17,6 +17,33 @@ pub struct InetAddrs(pub Vec<(IpAddr, String)>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkWindows(pub Vec<(u32, String)>);
 
+/// MP_EUIDEVICE: which adapters or devices a task uses.
+//= LAPI Guide, Using failover and recovery, Requesting the use of multiple adapters
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// Nothing was said: any.
+    #[default]
+    Any,
+    /// Those of one network.
+    Single,
+    /// Those of each network.
+    All,
+    /// This one.
+    Named(String),
+}
+
+impl Device {
+    /// As the variable says it; without one, or with an empty one, any.
+    pub fn of(text: Option<&str>) -> Self {
+        match text.map(str::trim) {
+            None | Some("") => Self::Any,
+            Some("sn_single") => Self::Single,
+            Some("sn_all") => Self::All,
+            Some(name) => Self::Named(name.to_owned()),
+        }
+    }
+}
+
 /// MP_INSTANCES: how many network instances each task gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instances {
@@ -150,5 +177,25 @@ impl fmt::Display for NetworkWindows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.0.len())?;
         self.0.iter().try_for_each(|(window, adapter)| write!(f, ":{window},{adapter}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= LAPI Guide, Using failover and recovery, Requesting the use of multiple adapters
+    //= type=test
+    #[test]
+    fn a_device_is_one_of_each_network_or_a_name() {
+        for (text, device) in [
+            (None, Device::Any),
+            (Some(" "), Device::Any),
+            (Some("sn_single"), Device::Single),
+            (Some(" sn_all"), Device::All),
+            (Some("sn1"), Device::Named("sn1".to_owned())),
+        ] {
+            assert_eq!(Device::of(text), device, "{text:?}");
+        }
     }
 }

@@ -3,9 +3,9 @@
 //! *LAPI Guide, Using failover and recovery, Requesting the use of multiple adapters: sn_single
 //! asks for instances on one network, sn_all for so many on each.*
 
-use crate::options::{Device, MAX_RAILS, Options};
+use crate::options::{MAX_RAILS, Options};
 use lapis_adapters::protocol::Adapter;
-use lapis_core::config::Instances;
+use lapis_core::config::{Device, Instances};
 
 /// The adapters to open a window on, one for each window, or why there are none.
 pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Vec<&'a Adapter>, String> {

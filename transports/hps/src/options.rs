@@ -2,7 +2,7 @@
 
 use crate::declaration;
 use lapis_adapters::channel::Address;
-use lapis_core::config::{Instances, NetworkWindows};
+use lapis_core::config::{Device, Instances, NetworkWindows};
 use lapis_core::transport::{Host, TransportError};
 use std::str::FromStr;
 
@@ -13,20 +13,6 @@ pub(crate) const MAX_RAILS: usize = 8;
 const INSTANCES: &str = "MP_INSTANCES";
 const DEVICE: &str = "MP_EUIDEVICE";
 const NETWORK: &str = "MP_LAPI_NETWORK";
-
-/// Which adapters are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Device {
-    /// Nothing was said: any.
-    #[default]
-    Any,
-    /// Those of one network.
-    Single,
-    /// Those of each network.
-    All,
-    /// This one.
-    Named(String),
-}
 
 /// The values that count for windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,12 +34,7 @@ impl Options {
         Ok(Self {
             daemon: option(declaration::DAEMON.name)
                 .map_or_else(Address::default, |name| Address::new(&name)),
-            device: match option(DEVICE).as_deref() {
-                None => Device::Any,
-                Some("sn_single") => Device::Single,
-                Some("sn_all") => Device::All,
-                Some(name) => Device::Named(name.to_owned()),
-            },
+            device: Device::of(option(DEVICE).as_deref()),
             instances: parse(INSTANCES, option)?,
             windows: windows.map_or_else(Vec::new, |list| list.0),
             windows_only: host.word(&declaration::COPY)? == Some("windows"),

@@ -4,26 +4,12 @@
 //! asks for instances on one network, sn_all for so many on each.*
 
 use crate::address::MAX_RAILS;
-use lapis_core::config::Instances;
+use lapis_core::config::{Device, Instances};
 use lapis_core::transport::{Host, TransportError};
 
 /// Variables of core's.
 const INSTANCES: &str = "MP_INSTANCES";
 const DEVICE: &str = "MP_EUIDEVICE";
-
-/// Which devices are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Device {
-    /// Nothing was said: any.
-    #[default]
-    Any,
-    /// Those of one network.
-    Single,
-    /// Those of each network.
-    All,
-    /// This one.
-    Named(String),
-}
 
 /// What the guide's variables say about rails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,12 +20,7 @@ pub(crate) struct Rails {
 
 impl Rails {
     pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
-        let device = match host.option(DEVICE).as_deref().map(str::trim) {
-            None | Some("") => Device::Any,
-            Some("sn_single") => Device::Single,
-            Some("sn_all") => Device::All,
-            Some(name) => Device::Named(name.to_owned()),
-        };
+        let device = Device::of(host.option(DEVICE).as_deref());
         let instances = host.option(INSTANCES).map(|text| {
             let wrong = |why| TransportError::Invalid(format!("{INSTANCES}=`{text}`: {why}"));
             text.trim().parse().map_err(wrong)
