@@ -2,11 +2,11 @@
 //! now.
 
 use crate::{build, folder};
-use lapis_core::sync::{AtomicU32, Ordering};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An interface of the workspace for C programs: a header and a shared library.
 #[derive(Debug)]
