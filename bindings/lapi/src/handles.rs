@@ -51,7 +51,7 @@ pub(crate) struct Instance {
     /// What lapis_alloc gave.
     pub(crate) blocks: crate::blocks::Blocks,
     /// Teams and what goes with them.
-    pub(crate) collectives: crate::collectives::Collectives,
+    pub(crate) collectives: crate::collectives::state::Collectives,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
 }

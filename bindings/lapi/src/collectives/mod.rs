@@ -3,23 +3,22 @@
 //! * [`table`]: numbers for teams, requests and operators;
 //! * [`teams`], [`operations`], [`requests`]: the calls, whose symbols `own_exports` has;
 //! * [`values`]: types and operators;
-//! * here: what a context has of them, running a call in one of its forms, and why calls fail.
+//! * [`state`]: what a context has of them, and why a call fails;
+//! * here: running a call in one of its forms.
 
 pub(crate) mod operations;
 pub(crate) mod requests;
+pub(crate) mod state;
 mod table;
 pub(crate) mod teams;
 mod values;
 
 use crate::abi::*;
 use crate::handles;
-use crate::sync::lock;
-use lapis_collectives::{By, Call, CollectiveError, RawPersistent, Request, Team, Type};
-use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicU32, Ordering};
-use std::cell::RefCell;
+use lapis_collectives::{By, Call, Team, Type};
+use state::{Outcome, Pending, exhausted, failed, failure};
 use std::ffi::c_int;
-use table::{Absent, Shelf, Table};
+use table::Absent;
 use values::Operators;
 
 /// How a collective is called.
@@ -31,52 +30,6 @@ pub(crate) enum Form {
     Start(*mut lapis_request_t),
     /// It is set up; where the request goes.
     Keep(*mut lapis_request_t),
-}
-
-/// What a request stands for.
-enum Pending {
-    Once(Request<()>),
-    Persistent(RawPersistent),
-}
-
-/// What a context has.
-#[derive(Default)]
-pub(crate) struct Collectives {
-    teams: Table<Team>,
-    /// The number of the team of all tasks, 0 if nobody has asked for it.
-    world: AtomicU32,
-    making_world: Mutex<()>,
-    requests: Shelf<Pending>,
-    operators: Operators,
-}
-
-impl Drop for Collectives {
-    fn drop(&mut self) {
-        // What was not waited for before the context ended has lost whom it waits for.
-        self.requests.drain().into_iter().for_each(std::mem::forget);
-    }
-}
-
-/// Why a call failed: the code, when the text has been kept.
-type Outcome<T = ()> = Result<T, c_int>;
-
-thread_local! {
-    /// Why the last call that failed did.
-    static WHY: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Keeps a text for lapis_error_text.
-#[cold]
-fn failure(code: c_int, why: impl Into<String>) -> c_int {
-    let why = why.into();
-    tracing::debug!(target: "lapis::call", "{why}");
-    WHY.with(|kept| *kept.borrow_mut() = why);
-    code
-}
-
-#[cold]
-fn failed(error: CollectiveError) -> c_int {
-    failure(error.code().value(), error.to_string())
 }
 
 /// Does a call; what it gives goes to C.
@@ -107,51 +60,6 @@ unsafe fn list<'a, T>(list: *const T, len: usize, what: &str) -> Outcome<&'a [T]
     }
     // SAFETY: the caller's promise.
     Ok(if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, len) } })
-}
-
-fn exhausted(what: &str) -> c_int {
-    failure(LAPI_ERR_MEMORY_EXHAUSTED, format!("this context has 65536 {what} already: free some"))
-}
-
-impl Collectives {
-    /// The team with this number.
-    ///
-    /// # Safety
-    /// No other thread frees it meanwhile.
-    #[inline]
-    unsafe fn team(&self, context: &lapis_core::Context, number: lapis_team_t) -> Outcome<&Team> {
-        let known = if number == LAPIS_WORLD { self.world.load(Ordering::Relaxed) } else { number };
-        // SAFETY: the caller's promise.
-        match unsafe { self.teams.get(known) } {
-            Some(team) => Ok(team),
-            None if number == LAPIS_WORLD => {
-                self.make_world(context)?;
-                // SAFETY: the world is never freed.
-                unsafe { self.teams.get(self.world.load(Ordering::Relaxed)) }
-                    .ok_or_else(|| exhausted("teams"))
-            }
-            None => Err(failure(
-                LAPIS_ERR_TEAM,
-                if number == LAPIS_NO_TEAM {
-                    "LAPIS_NO_TEAM: this task is no member".to_owned()
-                } else {
-                    format!("team {number} is none of this context's, or has been freed")
-                },
-            )),
-        }
-    }
-
-    /// The team of all tasks is the first of its group: whoever makes teams makes it first, so that
-    /// members count alike.
-    fn make_world(&self, context: &lapis_core::Context) -> Outcome {
-        let _making = lock(&self.making_world);
-        if self.world.load(Ordering::Relaxed) == 0 {
-            let team = Team::world(context).map_err(failed)?;
-            let number = self.teams.insert(team).ok_or_else(|| exhausted("teams"))?;
-            self.world.store(number, Ordering::Relaxed);
-        }
-        Ok(())
-    }
 }
 
 /// What a collective works on.

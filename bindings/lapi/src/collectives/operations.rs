@@ -1,8 +1,9 @@
 //! The collectives: what each one's arguments come to.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
+use super::state::Outcome;
 use super::values::type_of;
-use super::{Form, Outcome, Work, list, run};
+use super::{Form, Work, list, run};
 use crate::abi::*;
 use lapis_collectives::{By, Call, Edge, Group, Parts, Team, Type};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};

@@ -1,6 +1,7 @@
 //! Calls on what was begun or set up, on operators of the program, and the text about failures.
 
-use super::{Outcome, Pending, WHY, absent, answer, failed, failure, give};
+use super::state::{Outcome, Pending, WHY, failed, failure};
+use super::{absent, answer, give};
 use crate::abi::*;
 use crate::handlers::notify;
 use crate::handles::{self, Entered};

@@ -1,6 +1,7 @@
 //! Calls that make teams and tell about them.
 
-use super::{Collectives, Outcome, answer, exhausted, failed, failure, give, list};
+use super::state::{Collectives, Outcome, exhausted, failed, failure};
+use super::{answer, give, list};
 use crate::abi::*;
 use crate::handles;
 use lapis_collectives::{Group, Team};

@@ -1,7 +1,7 @@
 //! Types of elements and operators, as C names them.
 
+use super::state::{Outcome, exhausted, failure};
 use super::table::{Absent, Shelf};
-use super::{Outcome, exhausted, failure};
 use crate::abi::*;
 use lapis_collectives::{By, Operator, Side, Type};
 use std::ffi::{c_ulong, c_void};

@@ -1,0 +1,102 @@
+//! What a context has of teams, requests and operators, and why a call about them fails.
+
+use super::table::{Shelf, Table};
+use super::values::Operators;
+use crate::abi::*;
+use crate::sync::lock;
+use lapis_collectives::{CollectiveError, RawPersistent, Request, Team};
+use lapis_core::sync::blocking::Mutex;
+use lapis_core::sync::{AtomicU32, Ordering};
+use std::cell::RefCell;
+use std::ffi::c_int;
+
+/// What a request stands for.
+pub(super) enum Pending {
+    Once(Request<()>),
+    Persistent(RawPersistent),
+}
+
+/// What a context has.
+#[derive(Default)]
+pub(crate) struct Collectives {
+    pub(super) teams: Table<Team>,
+    /// The number of the team of all tasks, 0 if nobody has asked for it.
+    world: AtomicU32,
+    making_world: Mutex<()>,
+    pub(super) requests: Shelf<Pending>,
+    pub(super) operators: Operators,
+}
+
+impl Drop for Collectives {
+    fn drop(&mut self) {
+        // What was not waited for before the context ended has lost whom it waits for.
+        self.requests.drain().into_iter().for_each(std::mem::forget);
+    }
+}
+
+impl Collectives {
+    /// The team with this number.
+    ///
+    /// # Safety
+    /// No other thread frees it meanwhile.
+    #[inline]
+    pub(super) unsafe fn team(&self, context: &lapis_core::Context, number: lapis_team_t) -> Outcome<&Team> {
+        let known = if number == LAPIS_WORLD { self.world.load(Ordering::Relaxed) } else { number };
+        // SAFETY: the caller's promise.
+        match unsafe { self.teams.get(known) } {
+            Some(team) => Ok(team),
+            None if number == LAPIS_WORLD => {
+                self.make_world(context)?;
+                // SAFETY: the world is never freed.
+                unsafe { self.teams.get(self.world.load(Ordering::Relaxed)) }
+                    .ok_or_else(|| exhausted("teams"))
+            }
+            None => Err(failure(
+                LAPIS_ERR_TEAM,
+                if number == LAPIS_NO_TEAM {
+                    "LAPIS_NO_TEAM: this task is no member".to_owned()
+                } else {
+                    format!("team {number} is none of this context's, or has been freed")
+                },
+            )),
+        }
+    }
+
+    /// The team of all tasks is the first of its group: whoever makes teams makes it first, so that
+    /// members count alike.
+    pub(super) fn make_world(&self, context: &lapis_core::Context) -> Outcome {
+        let _making = lock(&self.making_world);
+        if self.world.load(Ordering::Relaxed) == 0 {
+            let team = Team::world(context).map_err(failed)?;
+            let number = self.teams.insert(team).ok_or_else(|| exhausted("teams"))?;
+            self.world.store(number, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Why a call failed: the code, when the text has been kept.
+pub(super) type Outcome<T = ()> = Result<T, c_int>;
+
+thread_local! {
+    /// Why the last call that failed did.
+    pub(super) static WHY: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Keeps a text for lapis_error_text.
+#[cold]
+pub(super) fn failure(code: c_int, why: impl Into<String>) -> c_int {
+    let why = why.into();
+    tracing::debug!(target: "lapis::call", "{why}");
+    WHY.with(|kept| *kept.borrow_mut() = why);
+    code
+}
+
+#[cold]
+pub(super) fn failed(error: CollectiveError) -> c_int {
+    failure(error.code().value(), error.to_string())
+}
+
+pub(super) fn exhausted(what: &str) -> c_int {
+    failure(LAPI_ERR_MEMORY_EXHAUSTED, format!("this context has 65536 {what} already: free some"))
+}
