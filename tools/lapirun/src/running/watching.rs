@@ -45,8 +45,8 @@ impl Progress {
         (!self.over).then_some(self.next)
     }
 
-    /// A line for the user, if it is time for one and something has changed. Tasks that all run and of
-    /// which none has joined may be of a program that never does.
+    /// A line for the user, if it is time for one and something has changed. Tasks that all run and
+    /// of which none has joined may be of a program that never does.
     fn line(&mut self, now: Instant) -> Option<String> {
         if self.over || now < self.next {
             return None;
