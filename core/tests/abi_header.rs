@@ -120,7 +120,7 @@ fn table() -> Vec<(String, u64)> {
 #[cfg(target_pointer_width = "64")]
 fn the_header_agrees_with_the_rust_types() {
     let table = table();
-    let dir = std::env::temp_dir().join(format!("lapis-header-{}", std::process::id()));
+    let dir = lapis_testing::scratch("header");
     std::fs::create_dir_all(&dir).expect("a directory");
     let (source, program) = (dir.join("print.c"), dir.join("print"));
     let mut text = "#include <stdio.h>\n#include \"lapis_transport.h\"\nint main(void) {\n".to_owned();

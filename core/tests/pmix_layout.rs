@@ -1,5 +1,5 @@
 //! What `bootstrap/foreign/pmix.rs` takes for granted of PMIx, held against the header that is
-//! installed.
+//! installed, and those of `LAPIS_TEST_PMIX`: folders with other versions, separated by colons.
 
 use std::io::Write;
 use std::path::Path;
@@ -44,13 +44,18 @@ fn flags() -> Option<Vec<String>> {
 
 #[test]
 fn the_header_says_what_is_taken_for_granted() {
-    let Some(flags) = flags() else {
+    let named = std::env::var_os("LAPIS_TEST_PMIX").unwrap_or_default();
+    let named = std::env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty());
+    let mut all: Vec<_> = named.map(|folder| vec![format!("-I{}/include", folder.display())]).collect();
+    all.extend(flags());
+    if all.is_empty() {
         eprintln!("SKIP: PMIx's header is not installed (cargo xtask setup)");
-        return;
-    };
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-fsyntax-only", "-x", "c", "-"]).args(flags).stdin(Stdio::piped());
-    let mut cc = cc.spawn().expect("a C compiler");
-    cc.stdin.take().expect("piped").write_all(CLAIMS.as_bytes()).expect("the compiler reads");
-    assert!(cc.wait().expect("the compiler ends").success());
+    }
+    for flags in all {
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-fsyntax-only", "-x", "c", "-"]).args(&flags).stdin(Stdio::piped());
+        let mut cc = cc.spawn().expect("a C compiler");
+        cc.stdin.take().expect("piped").write_all(CLAIMS.as_bytes()).expect("the compiler reads");
+        assert!(cc.wait().expect("the compiler ends").success(), "{flags:?}");
+    }
 }

@@ -284,8 +284,7 @@ const FOREIGN: &[(&str, &str, &str)] = &[
     (
         "SLURM_STEP_NUM_TASKS",
         "Slurm's srun",
-        "srun offers them no way to meet: start them with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows what there is), \
-         or with lapirun inside the allocation",
+        "srun offers them no way to meet: start them with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows what there is)",
     ),
     ("FLUX_JOB_SIZE", "Flux", "it left no PMI_FD: start them with flux run -o pmi=simple"),
 ];
@@ -297,7 +296,7 @@ fn refuse_foreign(environment: &Environment) -> Result<(), BootstrapError> {
             return Err(BootstrapError::NoService {
                 announced: format!("{value} tasks started by {who} ({name}={value})"),
                 remedy: format!(
-                    "{remedy}; or start them with lapirun; or unset {name} if each process is a job of its own"
+                    "{remedy}; or start them with lapirun (in the same allocation, if there is one); or unset {name} if each process is a job of its own"
                 ),
             });
         }
@@ -418,5 +417,13 @@ mod tests {
         names(&fails([("OMPI_COMM_WORLD_SIZE", "2")]), &["OMPI_COMM_WORLD_SIZE", "lapirun"]);
         names(&fails([("MV2_COMM_WORLD_SIZE", "3")]), &["3 tasks", "mpirun_rsh", "mpiexec"]);
         names(&fails([("JSM_NAMESPACE_SIZE", "6")]), &["6 tasks", "jsrun", "PMIX_NAMESPACE"]);
+        names(
+            &fails([("SLURM_STEP_NUM_TASKS", "4")]),
+            &["4 tasks", "srun --mpi=pmix", "lapirun", "allocation"],
+        );
+        for (name, ..) in FOREIGN {
+            let text = fails([(name, "2")]);
+            assert_eq!(text.matches("lapirun").count(), 1, "each remedy once: {text}");
+        }
     }
 }

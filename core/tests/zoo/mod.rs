@@ -13,12 +13,13 @@ pub(crate) fn params(job: &str) -> OpenParams<'_> {
     OpenParams { task: 0, tasks: 1, context: 0, incarnation: 0, job, secret: &SECRET, interrupts: false }
 }
 
-/// A directory of this test's own, removed at its end.
+/// A directory of this test's own, removed at its end: in cargo's output, where what a killed test
+/// leaves is in nobody's way.
 pub(crate) struct Dir(pub(crate) PathBuf);
 
 impl Dir {
     pub(crate) fn new(test: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("lapis-zoo-{}-{test}", std::process::id()));
+        let dir = lapis_testing::scratch(&format!("zoo-{test}"));
         std::fs::create_dir_all(&dir).expect("a directory for plugins");
         Self(dir)
     }

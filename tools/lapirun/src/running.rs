@@ -235,6 +235,7 @@ impl<'a> Running<'a> {
         let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).chain(due);
         let next = next
             .chain(self.calls.due())
+            .chain(self.progress.due())
             .chain((!self.remotes.is_empty()).then(|| self.listening.next()))
             .min();
         let timeout = next.map(|at| {

@@ -31,7 +31,7 @@ impl Faulty {
             let _ = writeln!(std::io::stderr(), "SKIP {test}: {why}");
             return None;
         };
-        let this = Self(std::env::temp_dir().join(format!("lapis-faults-{}-{test}", std::process::id())));
+        let this = Self(lapis_testing::scratch(&format!("faults-{test}")));
         std::fs::create_dir_all(&this.0).expect("a directory for a library");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rdma_faults/libfabric.c");
         let mut gcc = Command::new("gcc");

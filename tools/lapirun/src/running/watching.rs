@@ -40,7 +40,13 @@ impl Progress {
         self.over |= self.joined.iter().all(|joined| *joined);
     }
 
-    /// A line for the user, if it is time for one and something has changed.
+    /// When to look for the next line, whatever else happens.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.over).then_some(self.next)
+    }
+
+    /// A line for the user, if it is time for one and something has changed. Tasks that all run and
+    /// of which none has joined may be of a program that never does.
     fn line(&mut self, now: Instant) -> Option<String> {
         if self.over || now < self.next {
             return None;
@@ -48,6 +54,9 @@ impl Progress {
         self.next = now + START;
         let joined = self.joined.iter().filter(|joined| **joined).count();
         let told = (self.started, joined);
+        if joined == 0 && self.started as usize >= self.joined.len() {
+            return None;
+        }
         if std::mem::replace(&mut self.told, told) == told {
             return None;
         }
@@ -83,7 +92,17 @@ mod tests {
         progress.joined(1);
         let line = progress.line(began + Duration::from_secs(6)).unwrap();
         assert_eq!(line, "starting: 1 of 3 tasks run, 1 have joined (6 s)");
+        assert_eq!(progress.due(), Some(began + Duration::from_secs(7)));
         (0..3).for_each(|task| progress.joined(task));
         assert_eq!(progress.line(began + Duration::from_secs(9)), None);
+        assert_eq!(progress.due(), None);
+    }
+
+    #[test]
+    fn a_program_that_never_joins_is_not_told_of_once_it_runs() {
+        let mut progress = Progress::new(2);
+        progress.over = false;
+        (0..2).for_each(|_| progress.started());
+        assert_eq!(progress.line(progress.began + Duration::from_secs(2)), None);
     }
 }

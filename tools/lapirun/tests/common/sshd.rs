@@ -115,6 +115,10 @@ impl Server {
         self.folder.join(name)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The launcher's own template, with what leads to this server instead of to the machine's.
     pub(crate) fn remote(&self, key: &str, known: &str) -> String {
         let at = self.folder.display();
