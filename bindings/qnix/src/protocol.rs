@@ -335,7 +335,7 @@ impl State {
         } else {
             for segment in &*slot.segments {
                 let (here, later) = rest.split_at(rest.len().min(segment.len));
-                // SAFETY: as above, the command has not ended.
+                // SAFETY: the command, which the program has lent them to, has not ended.
                 unsafe { segment.write(here) };
                 rest = later;
             }
