@@ -5,7 +5,7 @@
 //! handlers of core's excepted.
 
 use crate::abi::SEND_MAX;
-use crate::contexts::Assignment;
+use crate::contexts::{Assignment, Data};
 use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segments;
@@ -129,9 +129,8 @@ impl Process {
         post: impl FnOnce(usize) -> Result,
     ) -> Result<Sending<'_>> {
         let segments = segments(data.as_slice())?;
-        let wanted =
-            Assignment { peer, tag, doorbell: true, len: data.len(), segments, ..Assignment::default() };
-        let at = self.node.set_send(wanted)?;
+        let wanted = Assignment { peer, tag, doorbell: true, len: data.len(), ..Assignment::default() };
+        let at = self.node.set_send(wanted, Data::Lent(segments))?;
         match post(at) {
             Ok(()) => Ok(Sending { node: &self.node, at, data: ManuallyDrop::new(data) }),
             Err(error) => {
@@ -147,17 +146,9 @@ impl Process {
     /// No such process; no context is free; a buffer of more than 2 MiB.
     #[doc(alias = "qx_receive")]
     pub fn receive(&self, from: Name, tag: i32, mut buffer: Vec<u8>) -> Result<Receiving<'_>> {
-        self.node.names.task(from)?;
         let segments = segments(buffer.as_mut_slice())?;
-        let (peer, len) = (Some(from), buffer.len());
-        let at = self.node.set_receive(Assignment {
-            peer,
-            tag,
-            doorbell: true,
-            len,
-            segments,
-            ..Assignment::default()
-        })?;
+        let wanted = Assignment { tag, doorbell: true, len: buffer.len(), ..Assignment::default() };
+        let at = self.node.set_receive(from, wanted, |_| Ok(segments))?;
         self.node.receive(at)?;
         Ok(Receiving { node: &self.node, at, buffer: ManuallyDrop::new(buffer) })
     }

@@ -20,9 +20,9 @@ pub(crate) enum State {
     Ended = 3,
 }
 
-/// What a context is assigned.
+/// What a context is assigned, beside its data.
 #[derive(Default)]
-pub(crate) struct Assignment<'a> {
+pub(crate) struct Assignment {
     /// The other process. Commands that name their processes themselves need none.
     pub(crate) peer: Option<Name>,
     /// Its task, if a process has that name.
@@ -30,13 +30,17 @@ pub(crate) struct Assignment<'a> {
     pub(crate) tag: i32,
     pub(crate) doorbell: bool,
     pub(crate) len: usize,
-    /// Data to be kept in the context itself.
-    pub(crate) registers: Option<&'a [u8]>,
-    /// Where the data is otherwise.
-    pub(crate) segments: Segments,
     /// For the program to look at.
     pub(crate) size: i32,
     pub(crate) pool_index: i32,
+}
+
+/// The data of a context that is assigned.
+pub(crate) enum Data<'a> {
+    /// To be kept in the context itself.
+    Registers(&'a [u8]),
+    /// Memory of the program's.
+    Lent(Segments),
 }
 
 pub(crate) struct Slot {
@@ -66,7 +70,7 @@ pub(crate) struct Key(pub(crate) u32);
 
 /// All contexts of a kind.
 pub(crate) struct Table {
-    slots: Vec<Slot>,
+    slots: Box<[Slot; CONTEXTS]>,
     hps: Arc<Hps>,
     sending: bool,
     under_way: usize,
@@ -93,7 +97,7 @@ impl Table {
             on_boards: false,
             result: 0,
         };
-        let slots = (0..CONTEXTS).map(|_| slot()).collect();
+        let slots = Box::new(std::array::from_fn(|_| slot()));
         Self { slots, hps: Arc::clone(hps), sending, under_way: 0, free: u64::MAX }
     }
 
@@ -114,20 +118,22 @@ impl Table {
 
     /// Assigns the first context that is free.
     #[inline(always)]
-    pub(crate) fn assign(&mut self, wanted: Assignment<'_>) -> Result<usize> {
+    pub(crate) fn assign(&mut self, wanted: &Assignment, data: Data<'_>) -> Result<usize> {
         //= QNIX API, qx_send_context, takes the first context that is free
         let at = self.free.trailing_zeros() as usize;
         let slot = self.slots.get_mut(at).ok_or(Error::NoContext)?;
         self.free &= !(1 << at);
         slot.state = State::Set;
         (slot.task, slot.tag, slot.doorbell) = (wanted.task, wanted.tag, wanted.doorbell);
-        (slot.len, slot.segments, slot.in_registers) =
-            (wanted.len, wanted.segments, wanted.registers.is_some());
-        if let Some(data) = wanted.registers {
-            //= QNIX API, qx_send_context, copies data into the context
-            slot.registers.clear();
-            slot.registers.extend_from_slice(data);
-            slot.segments = Segments::of(slot.registers.as_slice());
+        slot.len = wanted.len;
+        match data {
+            Data::Registers(data) => {
+                //= QNIX API, qx_send_context, copies data into the context
+                slot.registers.clear();
+                slot.registers.extend_from_slice(data);
+                (slot.segments, slot.in_registers) = (Segments::of(slot.registers.as_slice()), true);
+            }
+            Data::Lent(segments) => (slot.segments, slot.in_registers) = (segments, false),
         }
         let v = self.visible(at);
         let peer = wanted.peer.unwrap_or_default();

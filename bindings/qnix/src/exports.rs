@@ -1,11 +1,11 @@
 //! The C calls.
 
 use crate::abi::{PACKET_SIZE, SEND_MAX, SHORT_MAX};
-use crate::contexts::Assignment;
+use crate::contexts::{Assignment, Data};
 use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::{Segment, Segments};
+use crate::memory::{Memory, Segment, Segments};
 use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
@@ -176,43 +176,59 @@ pub unsafe extern "C" fn qx_buffer_translate(
 /// Tables hold 64-bit words: the library is for machines whose `long` has as many.
 const _: () = assert!(size_of::<c_ulong>() == size_of::<u64>());
 
-/// What a program says of a message's data.
-struct Where {
-    size: c_int,
-    len: c_long,
+/// Where a program says that a message's data is.
+struct Place {
+    len: usize,
     pool_index: c_int,
-    register: *const u64,
+    /// NULL, or as many elements as `len` bytes take pages.
+    table: *const u64,
 }
 
-impl Where {
-    fn len(&self) -> Result<usize> {
-        usize::try_from(self.len).ok().filter(|len| *len <= SEND_MAX).ok_or(Error::Length)
-    }
-
+impl Place {
     /// The memory behind the pool's index or the table of pages.
     ///
     /// # Safety
-    /// `register` is NULL or has as many elements as `len` bytes take pages.
-    unsafe fn segments(&self, node: &Node, len: usize) -> Result<Segments> {
-        if len == 0 {
+    /// `table` is as its comment says.
+    #[inline]
+    unsafe fn segments(&self, memory: &Memory) -> Result<Segments> {
+        if self.len == 0 {
             return Ok(Segments::None);
         }
         if self.pool_index >= 0 {
-            let index = self.pool_index as usize;
-            return node.with_memory(|memory| Ok(Segments::One(memory.in_pool(index, len)?)));
+            return Ok(Segments::One(memory.in_pool(self.pool_index as usize, self.len)?));
         }
         if self.pool_index != -1 {
             return Err(Error::Pool);
         }
         // SAFETY: the caller's promise.
-        let first = *unsafe { self.register.as_ref() }.ok_or(Error::Null)?;
-        node.with_memory(|memory| {
-            let pages = memory.pages_of(first, len);
-            // SAFETY: the caller's promise.
-            let table = unsafe { std::slice::from_raw_parts(self.register, pages) };
-            memory.resolve(table, len)
-        })
+        let first = *unsafe { self.table.as_ref() }.ok_or(Error::Null)?;
+        let pages = memory.pages_of(first as usize, self.len);
+        // SAFETY: not null; the caller's promise.
+        memory.resolve(unsafe { std::slice::from_raw_parts(self.table, pages) }, self.len)
     }
+}
+
+/// The length of a message.
+fn length(len: c_long) -> Result<usize> {
+    usize::try_from(len).ok().filter(|len| *len <= SEND_MAX).ok_or(Error::Length)
+}
+
+/// Data for a context's registers.
+///
+/// # Safety
+/// `data` is NULL or has `len` bytes.
+unsafe fn registers<'a>(data: *const u8, len: usize) -> Result<&'a [u8]> {
+    if len > SHORT_MAX {
+        return Err(Error::Length);
+    }
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(Error::Null);
+    }
+    // SAFETY: not null; the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
 /// Assigns a Send Context.
@@ -233,48 +249,49 @@ pub unsafe extern "C" fn qx_send_context(
 ) -> c_int {
     call(|| {
         let node = node()?;
-        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg.cast() };
-        let len = place.len()?;
-        let in_registers = size == 0 && buffer_pool_index == -1;
-        // As QX_PACKETS counts them.
-        //= QNIX API, qx_send_context, size counts packets
-        let packets = len.div_ceil(PACKET_SIZE);
-        if !in_registers && place.size != packets as c_int && !(place.size == 0 && len <= SHORT_MAX) {
-            return Err(Error::Size);
-        }
+        let len = length(len)?;
         // Commands that name their processes themselves need no receiver.
-        let receiver = if receiver_proc_name.is_null() {
+        let peer = if receiver_proc_name.is_null() {
             None
         } else {
             // SAFETY: the caller's promise.
             Some(unsafe { name(receiver_proc_name) }?)
         };
-        let mut wanted = Assignment {
-            peer: receiver,
+        let wanted = Assignment {
+            peer,
+            task: None,
             tag: context_tag,
             doorbell: doorbell_flag != 0,
             len,
             size,
             pool_index: buffer_pool_index,
-            ..Assignment::default()
         };
-        if !in_registers {
+        if size == 0 && buffer_pool_index == -1 {
             // SAFETY: the caller's promise.
-            wanted.segments = unsafe { place.segments(node, len) }?;
-        } else if len > SHORT_MAX {
-            return Err(Error::Length);
-        } else if len == 0 {
-            wanted.registers = Some(&[]);
-        } else {
-            let data = context_reg.cast::<u8>();
-            if data.is_null() {
-                return Err(Error::Null);
-            }
-            // SAFETY: not null; the caller's promise.
-            wanted.registers = Some(unsafe { std::slice::from_raw_parts(data, len) });
+            let data = unsafe { registers(context_reg.cast(), len) }?;
+            return node.set_send(wanted, Data::Registers(data));
         }
-        node.set_send(wanted)
+        // SAFETY: the caller's promise.
+        unsafe { send_context_of_pages(node, wanted, context_reg.cast()) }
     })
+}
+
+/// Assigns a Send Context whose data is in the program's memory.
+///
+/// # Safety
+/// `table` is NULL or a table that qx_buffer_translate wrote.
+#[inline(never)]
+unsafe fn send_context_of_pages(node: &Node, wanted: Assignment, table: *const u64) -> Result<usize> {
+    let Assignment { len, size, pool_index, .. } = wanted;
+    // As QX_PACKETS counts them.
+    //= QNIX API, qx_send_context, size counts packets
+    if size != len.div_ceil(PACKET_SIZE) as c_int && !(size == 0 && len <= SHORT_MAX) {
+        return Err(Error::Size);
+    }
+    let place = Place { len, pool_index, table };
+    // SAFETY: the caller's promise.
+    let segments = node.with_memory(|memory| unsafe { place.segments(memory) })?;
+    node.set_send(wanted, Data::Lent(segments))
 }
 
 /// Assigns a Receive Context.
@@ -297,28 +314,23 @@ pub unsafe extern "C" fn qx_recv_context(
         let node = node()?;
         // SAFETY: the caller's promise.
         let sender = unsafe { name(sender_proc_name) }?;
-        node.names.task(sender)?;
-        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg.cast() };
-        let len = place.len()?;
-        // SAFETY: the caller's promise.
-        let segments = unsafe { place.segments(node, len) }?;
-        let page = crate::memory::page_size();
-        let pages = segments.first().map_or(0, |first| (first.address % page + len).div_ceil(page));
-        //= QNIX API, qx_recv_context, size counts pages
-        if usize::try_from(place.size).is_ok_and(|size| size >= pages) {
-            node.set_receive(Assignment {
-                peer: Some(sender),
-                tag: context_tag,
-                doorbell: doorbell_flag != 0,
-                len,
-                segments,
-                size,
-                pool_index: buffer_pool_index,
-                ..Assignment::default()
-            })
-        } else {
-            Err(Error::Size)
-        }
+        let place = Place { len: length(len)?, pool_index: buffer_pool_index, table: context_reg.cast() };
+        let wanted = Assignment {
+            tag: context_tag,
+            doorbell: doorbell_flag != 0,
+            len: place.len,
+            size,
+            pool_index: buffer_pool_index,
+            ..Assignment::default()
+        };
+        node.set_receive(sender, wanted, |memory| {
+            // SAFETY: the caller's promise.
+            let segments = unsafe { place.segments(memory) }?;
+            let pages = segments.first().map_or(0, |first| memory.pages_of(first.address, place.len));
+            //= QNIX API, qx_recv_context, size counts pages
+            let fits = usize::try_from(size).is_ok_and(|size| size >= pages);
+            if fits { Ok(segments) } else { Err(Error::Size) }
+        })
     })
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    #[inline]
+    #[inline(always)]
     fn peer(&mut self, task: u32) -> &mut Peer {
         let at = task as usize;
         if at >= self.peers.len() {
@@ -77,10 +77,13 @@ impl Matching {
         self.peers.resize_with(at + 1, Peer::default);
     }
 
-    /// What [`number_to`](Self::number_to) will say.
-    #[inline]
-    pub(crate) fn next_to(&mut self, task: u32) -> u32 {
-        self.peer(task).to
+    /// Numbers the next message to a task, if `sent` says so: it is told the number.
+    #[inline(always)]
+    pub(crate) fn number_if(&mut self, task: u32, sent: impl FnOnce(u32) -> bool) -> bool {
+        let next = &mut self.peer(task).to;
+        let sent = sent(*next);
+        *next = next.wrapping_add(u32::from(sent));
+        sent
     }
 
     /// The number of the next message to a task.

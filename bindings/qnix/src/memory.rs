@@ -5,6 +5,7 @@
 
 use crate::abi::{POOL_MAX, SEND_MAX};
 use crate::error::{Error, Result};
+use lapis_core::transport::lane::{INLINE, copy_short};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::ops::Deref;
@@ -20,6 +21,20 @@ impl Segment {
     #[inline]
     pub(crate) fn of(bytes: *const [u8]) -> Self {
         Self { address: bytes.cast::<u8>().expose_provenance(), len: bytes.len() }
+    }
+
+    /// Writes bytes to its beginning, as many as it has at most.
+    ///
+    /// # Safety
+    /// The memory is lent to a command that is under way.
+    #[inline]
+    pub(crate) unsafe fn write(&self, bytes: &[u8]) {
+        let (from, len) = (bytes.as_ptr(), bytes.len().min(self.len));
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(self.address);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if len <= INLINE { copy_short(from, to, len) } else { to.copy_from_nonoverlapping(from, len) }
+        }
     }
 }
 
@@ -101,7 +116,9 @@ struct Page {
 
 /// What is locked.
 pub(crate) struct Memory {
+    /// Its size, a power of two, and that power.
     page: usize,
+    shift: u32,
     /// By page number.
     pages: HashMap<usize, Page>,
     /// Page numbers by tokens.
@@ -121,6 +138,7 @@ impl Memory {
     pub(crate) fn new() -> Self {
         Self {
             page: page_size(),
+            shift: page_size().trailing_zeros(),
             pages: HashMap::new(),
             tokens: HashMap::default(),
             random: RandomState::new(),
@@ -206,25 +224,42 @@ impl Memory {
         Ok((tokens, (first as u64) << 32 | last as u64))
     }
 
-    /// How many pages `len` bytes take that begin at a token.
-    pub(crate) fn pages_of(&self, first: u64, len: usize) -> usize {
-        (first as usize % self.page + len).div_ceil(self.page).max(1)
+    /// Where in its page an address, or a token, is.
+    #[inline]
+    fn offset(&self, address: usize) -> usize {
+        address & (self.page - 1)
+    }
+
+    /// How many pages `len` bytes take that begin at an address, or at a token.
+    #[inline]
+    pub(crate) fn pages_of(&self, first: usize, len: usize) -> usize {
+        (self.offset(first) + len + self.page - 1) >> self.shift
     }
 
     /// The memory behind a table of tokens.
+    #[inline]
     pub(crate) fn resolve(&self, table: &[u64], mut len: usize) -> Result<Segments> {
-        let mut segments = Segments::None;
-        for (at, entry) in table.iter().enumerate() {
-            let offset = *entry as usize % self.page;
-            if at > 0 && offset != 0 {
+        let [first, others @ ..] = table else { return Err(Error::Size) };
+        let first = self.of_token(*first, len)?;
+        len -= first.len;
+        let mut segments = Segments::One(first);
+        for entry in others {
+            if self.offset(*entry as usize) != 0 {
                 return Err(Error::Address);
             }
-            let number = self.tokens.get(&(*entry - offset as u64)).ok_or(Error::Address)?;
-            let here = Segment { address: number * self.page + offset, len: len.min(self.page - offset) };
+            let here = self.of_token(*entry, len)?;
             len -= here.len;
             segments.push(here);
         }
         if len == 0 { Ok(segments) } else { Err(Error::Size) }
+    }
+
+    /// What of `len` bytes from a token on lies in the token's page.
+    #[inline]
+    fn of_token(&self, token: u64, len: usize) -> Result<Segment> {
+        let offset = self.offset(token as usize);
+        let number = self.tokens.get(&(token - offset as u64)).ok_or(Error::Address)?;
+        Ok(Segment { address: (number << self.shift) + offset, len: len.min(self.page - offset) })
     }
 
     /// Makes the buffer pool.
@@ -292,7 +327,7 @@ mod tests {
         let inner = Segment { address: buffer.address + 5, len: 15_000 };
         let (table, ends) = memory.translate(inner).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(memory.resolve(&table, inner.len).as_deref(), Ok(&[inner][..]));
-        assert_eq!(memory.pages_of(table[0], inner.len), table.len());
+        assert_eq!(memory.pages_of(table[0] as usize, inner.len), table.len());
         let (first, last) = ((ends >> 32) as usize, ends as u32 as usize);
         assert_eq!(first + last + (table.len() - 2) * page_size(), inner.len);
     }

@@ -35,9 +35,15 @@ pub(crate) struct Names {
     by_task: Vec<Name>,
     /// The tasks, sorted by their names.
     by_name: Vec<u32>,
-    /// Applications, sorted: each with the place of its first process in `by_name`. The others
-    /// follow, without gaps.
-    applications: Vec<(i32, usize)>,
+    /// Sorted by their numbers.
+    applications: Vec<Application>,
+}
+
+struct Application {
+    number: i32,
+    /// The place of its first process in `by_name`; the others follow, without gaps.
+    first: usize,
+    size: u32,
 }
 
 impl Names {
@@ -74,20 +80,29 @@ impl Names {
         let mut by_name: Vec<_> = tasks.into_iter().collect();
         by_name.sort_unstable();
         let firsts = by_name.iter().enumerate().filter(|(_, (name, _))| name.process == 0);
-        let applications = firsts.map(|(at, (name, _))| (name.application, at)).collect();
+        let size = |number: i32| sizes.get(&number).map_or(0, |(size, _)| *size as u32);
+        let of = |(first, (name, _)): (usize, &(Name, u32))| Application {
+            number: name.application,
+            first,
+            size: size(name.application),
+        };
+        let applications = firsts.map(of).collect();
         let by_name = by_name.into_iter().map(|(_, task)| task).collect();
         Ok(Self { by_task, by_name, applications })
     }
 
     /// The task behind a name.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn task(&self, name: Name) -> Result<u32> {
-        let application = self.applications.binary_search_by_key(&name.application, |(number, _)| *number);
-        let first = application.ok().map(|at| self.applications[at].1);
-        let place = first.zip(usize::try_from(name.process).ok()).map(|(first, process)| first + process);
-        let task = place.and_then(|place| self.by_name.get(place)).copied();
-        // A number that is too large leads to the next application.
-        task.filter(|task| self.of_task(*task) == name).ok_or(Error::Process)
+        let application = match &self.applications[..] {
+            // As a rule.
+            [only] => Some(only).filter(|only| only.number == name.application),
+            several => several.iter().find(|one| one.number == name.application),
+        };
+        // Seen so, a negative number is a large one.
+        let process = name.process as u32;
+        let place = application.filter(|one| process < one.size).map(|one| one.first + process as usize);
+        place.and_then(|place| self.by_name.get(place)).copied().ok_or(Error::Process)
     }
 
     #[inline]

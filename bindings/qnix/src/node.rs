@@ -162,9 +162,10 @@ impl Node {
 
     /// Leaves the job once the commands that send something have ended.
     pub(crate) fn end(&self) -> Result {
-        self.lock().begins_to_wait(true);
-        let outcome = self.wait(|| self.lock().sends.under_way() == 0);
-        drop(self.ends_to_wait(self.lock()));
+        let mut state = self.lock();
+        state.begins_to_wait(true);
+        let outcome = self.wait(&mut state, || self.lock().sends.under_way() == 0);
+        drop(self.ends_to_wait(state));
         outcome?;
         // Whoever died is no reason to stay.
         let _ = self.context.fence();

@@ -2,10 +2,11 @@
 
 use crate::abi::{doorbell, state_of};
 use crate::board::{Content, places};
-use crate::contexts::{Assignment, Slot};
+use crate::contexts::{Assignment, Data, Slot};
 use crate::error::{Error, Result, of_core};
 use crate::groups::keeper;
 use crate::matching::Bytes;
+use crate::memory::{Memory, Segments};
 use crate::names::Name;
 use crate::node::{Node, State};
 use crate::outbox::{self, Letter, Outbox};
@@ -46,13 +47,14 @@ impl Slot {
     /// nothing has happened.
     #[inline]
     fn goes_at_once(&self, context: &Context, task: u32, number: u32) -> bool {
-        let data = match &*self.segments {
-            [] => &[],
+        let data = match &self.segments {
+            _ if self.in_registers => self.registers.as_slice(),
+            Segments::None => &[],
             // SAFETY: the program has lent the memory to the command, which ends with this.
-            [one] => unsafe {
+            Segments::One(one) => unsafe {
                 std::slice::from_raw_parts(std::ptr::with_exposed_provenance(one.address), one.len)
             },
-            _ => return false,
+            Segments::Several(_) => return false,
         };
         let words = header([number, self.tag as u32]);
         context.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data))
@@ -150,17 +152,24 @@ impl State {
 
 impl Node {
     /// Assigns a Send Context. Whether there is such a receiver is told to who sends.
-    #[inline]
-    pub(crate) fn set_send(&self, mut wanted: Assignment<'_>) -> Result<usize> {
+    #[inline(always)]
+    pub(crate) fn set_send(&self, mut wanted: Assignment, data: Data<'_>) -> Result<usize> {
         wanted.task = wanted.peer.and_then(|peer| self.names.task(peer).ok());
-        self.lock().sends.assign(wanted)
+        self.lock().sends.assign(&wanted, data)
     }
 
-    /// Assigns a Receive Context.
-    #[inline]
-    pub(crate) fn set_receive(&self, mut wanted: Assignment<'_>) -> Result<usize> {
-        wanted.task = wanted.peer.and_then(|peer| self.names.task(peer).ok());
-        self.lock().receives.assign(wanted)
+    /// Assigns a Receive Context, with memory that `segments` finds.
+    #[inline(always)]
+    pub(crate) fn set_receive(
+        &self,
+        from: Name,
+        mut wanted: Assignment,
+        segments: impl FnOnce(&Memory) -> Result<Segments>,
+    ) -> Result<usize> {
+        (wanted.peer, wanted.task) = (Some(from), Some(self.names.task(from)?));
+        let mut state = self.lock();
+        let segments = segments(&state.memory)?;
+        state.receives.assign(&wanted, Data::Lent(segments))
     }
 
     /// Sends to the context's receiver.
@@ -174,8 +183,8 @@ impl Node {
         if now.gone.contains(&task) {
             return Err(Error::Peer);
         }
-        if len <= WHOLE_MAX && slot.goes_at_once(&self.context, task, now.matching.next_to(task)) {
-            now.matching.number_to(task);
+        let sent = |number| slot.goes_at_once(&self.context, task, number);
+        if len <= WHOLE_MAX && now.matching.number_if(task, sent) {
             now.sends.pass(at);
             return Ok(());
         }
@@ -356,9 +365,7 @@ impl Node {
             }
             let mut outcome = Ok(());
             if !rings() {
-                drop(state);
-                outcome = self.wait(rings);
-                state = self.lock();
+                outcome = self.wait(&mut state, rings);
             }
             state = self.ends_to_wait(state);
             outcome?;
@@ -425,13 +432,13 @@ impl Node {
     /// Waits until `done`, and looks at boards meanwhile. [`State::begins_to_wait`] has come
     /// before; [`ends_to_wait`](Self::ends_to_wait) follows.
     #[inline]
-    pub(crate) fn wait(&self, mut done: impl FnMut() -> bool) -> Result {
+    pub(crate) fn wait(&self, state: &mut Access<'_, State>, mut done: impl FnMut() -> bool) -> Result {
         loop {
-            let waited = self.context.wait_until(|| done() || self.has_news());
-            if waited.is_err() || done() {
+            let waited = state.wait_until(|| done() || self.has_news());
+            if waited.is_err() || state.lent(|_| done()) {
                 return waited.map_err(of_core);
             }
-            self.shared.look(&self.context);
+            state.lent(|context| self.shared.look(context));
         }
     }
 
@@ -443,7 +450,7 @@ impl Node {
     }
 
     /// Locked memory, tokens, the pool.
-    pub(crate) fn with_memory<T>(&self, f: impl FnOnce(&mut crate::memory::Memory) -> T) -> T {
+    pub(crate) fn with_memory<T>(&self, f: impl FnOnce(&mut Memory) -> T) -> T {
         f(&mut self.lock().memory)
     }
 }

@@ -329,18 +329,16 @@ impl State {
         let Ok(slot) = self.receives.get(at) else { return };
         let fits = data.len() <= slot.len;
         let mut rest = &data[..data.len().min(slot.len)];
-        for segment in &*slot.segments {
-            let (here, later) = rest.split_at(rest.len().min(segment.len));
-            // SAFETY: the segments are memory that the program has lent to the command until it
-            // ends.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    here.as_ptr(),
-                    std::ptr::with_exposed_provenance_mut(segment.address),
-                    here.len(),
-                );
+        if let Segments::One(segment) = &slot.segments {
+            // SAFETY: the program has lent the memory to the command until it ends.
+            unsafe { segment.write(rest) };
+        } else {
+            for segment in &*slot.segments {
+                let (here, later) = rest.split_at(rest.len().min(segment.len));
+                // SAFETY: the command, which the program has lent them to, has not ended.
+                unsafe { segment.write(here) };
+                rest = later;
             }
-            rest = later;
         }
         self.receives.end(at, if fits { Ok(data.len()) } else { Err(Error::Truncated) });
     }

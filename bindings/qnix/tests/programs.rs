@@ -157,6 +157,38 @@ fn other_launchers_give_names() {
     }
 }
 
+/// Under Slurm, whose `srun` lets tasks meet by PMI-2 and by PMIx: a cluster of two nodes on this
+/// machine, which PMIx, whose plugin knows nodes by the host's name, takes for one.
+#[test]
+fn slurm_gives_names() {
+    // SAFETY: asks for a number.
+    let root = unsafe { libc::geteuid() } == 0;
+    let there = ["srun", "slurmctld", "slurmd", "munged"].iter().all(|program| {
+        ["/usr/bin", "/usr/sbin"].iter().any(|folder| Path::new(folder).join(program).is_file())
+    });
+    if !root || !there {
+        eprintln!("skipped: a cluster of one's own takes root and Slurm (cargo xtask setup)");
+        return;
+    }
+    let [groups, pair] = ["groups", "pair"].map(|name| compile(&source(name)).display().to_string());
+    let script = format!(
+        "set -e; for way in 'pmi2 2' 'pmix 1'; do set -- $way; \
+         srun --mpi=list 2>&1 | grep -qw $1 || {{ echo no $1; continue; }}; \
+         QX_APPLICATIONS=7:2,3:3 srun --mpi=$1 -N $2 -n 5 --overcommit {groups}; \
+         srun --mpi=$1 -N $2 -n 2 --overcommit {pair}; echo done $1; done"
+    );
+    let mut command = lapis_testing::clean("bash");
+    command.arg(Path::new(BINDING).join("../../tools/lapis-testing/tests/cluster.sh"));
+    command.arg(scratch("slurm")).args(["bash", "-c", &script]);
+    command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPIS_TRANSPORT", "shm,udp");
+    let done = lapis_testing::run(command).expect(0);
+    assert!(done.out.contains("done pmi"), "{done:?}");
+    done.out
+        .lines()
+        .filter(|line| line.starts_with("no "))
+        .for_each(|line| eprintln!("skipped: srun has {line}"));
+}
+
 /// What applications of a cluster say that are started apart.
 const APART: [(&str, &str); 1] = [("QX_APPLICATIONS", "7:2,3:3")];
 
@@ -195,6 +227,21 @@ fn applications_started_by_hand_meet() {
     };
     let all = [("7", "1"), ("3", "0"), ("3", "2"), ("7", "0"), ("3", "1")].map(|(a, p)| start(a, p));
     for process in all {
+        process.wait().expect(0);
+    }
+}
+
+/// Two processes that know their names, one of which asks nobody for it.
+#[test]
+fn who_knows_its_name_needs_no_variable_for_it() {
+    let program = compile(&source("pair")).display().to_string();
+    let start = |process: u32| {
+        let mut command = apart(&program, "known", "");
+        command.env_remove("QX_APPLICATION").env("QX_APPLICATIONS", "4:2");
+        command.env("OWN_NAME", format!("4:{process}:2"));
+        Running::start(command)
+    };
+    for process in [1, 0].map(start) {
         process.wait().expect(0);
     }
 }

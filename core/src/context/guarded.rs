@@ -5,6 +5,7 @@
 //! everything written before has left the processor, a message to a peer first of all.
 
 use super::{Context, Shared};
+use crate::error::Result;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -54,21 +55,54 @@ impl<T> Guarded<T> {
     pub fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, T> {
         let shared: &Shared = &context.shared;
         shared.lock.acquire();
-        let held = Held(shared);
+        let held = Held(context);
         if !self.belongs_to(shared) || self.in_use.load(Ordering::Relaxed) {
             refuse(self.belongs_to(shared));
         }
         self.in_use.store(true, Ordering::Relaxed);
-        Access { guarded: self, _held: held, of_this_thread: PhantomData }
+        Access { guarded: self, held, of_this_thread: PhantomData }
     }
 }
 
 /// The value, and the lock that guards it.
 pub struct Access<'a, T> {
     guarded: &'a Guarded<T>,
-    _held: Held<'a>,
+    held: Held<'a>,
     /// A lock belongs to the thread that took it.
     of_this_thread: PhantomData<*const ()>,
+}
+
+impl<T> Access<'_, T> {
+    /// Waits until `done` says so, as [`Context::wait_until`] does. Others, handlers among them,
+    /// may have the value meanwhile; it is the caller's again when this returns, without taking
+    /// the lock anew.
+    ///
+    /// # Errors
+    /// As for [`Context::wait_until`].
+    #[inline]
+    pub fn wait_until(&mut self, done: impl FnMut() -> bool) -> Result<()> {
+        self.lent(|context| context.wait_until(done))
+    }
+
+    /// Runs what may ask for the value itself, or wait. The lock is held meanwhile, but where that
+    /// waits.
+    #[inline(always)]
+    pub fn lent<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
+        self.guarded.in_use.store(false, Ordering::Relaxed);
+        let _back = Back(&self.guarded.in_use);
+        call(self.held.0)
+    }
+}
+
+/// Says on drop that the value is in use again.
+struct Back<'a>(&'a AtomicBool);
+
+impl Drop for Back<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // This thread has the lock, as before: whoever had the value meanwhile has given it back.
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl<T> Deref for Access<'_, T> {
@@ -100,12 +134,12 @@ impl<T> Drop for Access<'_, T> {
 }
 
 /// The lock, until this is dropped.
-struct Held<'a>(&'a Shared);
+struct Held<'a>(&'a Context);
 
 impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.lock.release();
+        self.0.shared.lock.release();
     }
 }
 
@@ -168,6 +202,51 @@ mod tests {
         }));
         assert_eq!(*value.lock(&context), 11);
         assert!(!context.holds_lock());
+    }
+
+    #[test]
+    fn who_waits_lends_it_to_handlers_and_has_it_afterwards() {
+        let (context, value) = (alone(), Guarded::new(1));
+        let mut first = value.lock(&context);
+        let mut looks = 0;
+        first
+            .wait_until(|| {
+                looks += 1;
+                *value.lock(&context) += 10;
+                looks == 2
+            })
+            .unwrap();
+        assert_eq!(*first, 21);
+        assert!(is_refused(|| *value.lock(&context) = 2));
+        assert!(is_refused(|| first.lent(|_| panic!("on purpose"))));
+        assert!(is_refused(|| *value.lock(&context) = 2));
+        first.lent(|context| *value.lock(context) += 1);
+        drop(first);
+        assert_eq!(*value.lock(&context), 22);
+        drop(value.lock(&context));
+        assert!(!context.holds_lock());
+    }
+
+    // ThreadSanitizer knows nothing of the lock's `membarrier(2)`.
+    #[cfg(not(lapis_tsan))]
+    #[test]
+    fn who_waits_lends_it_to_other_threads() {
+        let (context, value) = (alone(), Guarded::new(0));
+        let seen = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while *value.lock(&context) == 0 {
+                    std::thread::yield_now();
+                }
+                *value.lock(&context) = 2;
+                seen.store(true, Ordering::Relaxed);
+                context.wake();
+            });
+            let mut first = value.lock(&context);
+            *first = 1;
+            first.wait_until(|| seen.load(Ordering::Relaxed)).unwrap();
+            assert_eq!(*first, 2);
+        });
     }
 
     #[test]

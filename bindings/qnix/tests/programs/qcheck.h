@@ -42,9 +42,14 @@ static inline int index_of(const char *file, int line, const char *what, int got
 }
 #define INDEX(call) index_of(__FILE__, __LINE__, #call, (call))
 
+/* OWN_NAME=AI:PI:size stands for what a program knows of itself: it asks for nothing then. */
 static inline void start(void)
 {
-    OK(qx_whoami(me, &size));
+    const char *own = getenv("OWN_NAME");
+    if (own)
+        CHECK(sscanf(own, "%d:%d:%d", &me[0], &me[1], &size) == 3);
+    else
+        OK(qx_whoami(me, &size));
     hps = qx_init(me, me[0], size);
     if (!hps)
         failed(__FILE__, __LINE__, "qx_init", qx_last_error());
