@@ -12,7 +12,7 @@ mod crowding;
 mod datagrams;
 pub mod error;
 pub mod handlers;
-mod lock;
+pub mod lock;
 pub mod message;
 pub mod pending;
 pub mod reliable;

@@ -6,12 +6,14 @@
 //! row gets the bias and takes it by a plain store in a slot of its own. Only a thread that comes
 //! in between pays: it revokes the bias by a `membarrier(2)`, which makes the store visible.
 //!
-//! Whoever holds it while it polls hands it over to those who wait: [`ContextLock::hand_over`].
+//! Whoever holds it while it polls hands it over to those who wait: `ContextLock::hand_over`.
 
 mod barrier;
+mod exclusive;
 mod lending;
 mod waiting;
 
+pub use exclusive::{Exclusive, ExclusiveGuard};
 pub use lending::Call;
 
 use crate::crowding::Crowding;

@@ -38,7 +38,7 @@ impl GmAlarm {
     pub(crate) unsafe fn initialize(alarm: *mut Self) {
         let null = std::ptr::null_mut();
         let fresh = Self { next: null, state: FREE, port: null, callback: null, context: null, deadline: 0 };
-        // SAFETY: the caller's promise.
+        // SAFETY: not NULL, and then it can be written: this call asks for that itself.
         unsafe { alarm.write(fresh) };
     }
 }
@@ -48,7 +48,7 @@ impl Alarm {
     /// As the program promised with its function.
     pub(crate) unsafe fn run(self) {
         if let Some(callback) = self.callback {
-            // SAFETY: the caller's promise.
+            // SAFETY: the program vouches for its function and what it is given, until it has run.
             unsafe { callback(self.context) };
         }
     }
@@ -63,7 +63,8 @@ impl Port {
         let nanos = Nanos::try_from(after.as_nanos()).unwrap_or(Nanos::MAX);
         let deadline = self.net.now().saturating_add(nanos);
         self.alarms.retain(|other| other.memory != alarm.memory);
-        // SAFETY: the caller's promise.
+        // SAFETY: the alarm's memory stays until it has run or is cancelled, as gm_set_alarm asks
+        // for.
         unsafe {
             (*alarm.memory).state = SET;
             (*alarm.memory).port = handle;
@@ -77,7 +78,8 @@ impl Port {
     /// As for [`set_alarm`](Self::set_alarm).
     pub(crate) unsafe fn cancel_alarm(&mut self, alarm: *mut GmAlarm) {
         self.alarms.retain(|other| other.memory != alarm);
-        // SAFETY: the caller's promise.
+        // SAFETY: the alarm's memory stays until it has run or is cancelled, as gm_set_alarm asks
+        // for.
         unsafe { (*alarm).state = FREE };
     }
 

@@ -95,7 +95,7 @@ impl Remote {
     pub(crate) unsafe fn read(&self, to: u64, offset: u64, len: u64) -> io::Result<()> {
         let from = self.address.wrapping_add(offset);
         let mut nonce = 0u64;
-        // SAFETY: the caller's promise, and a word of this function's.
+        // SAFETY: `to` has room for the bytes, as this asks for, and the word is this function's.
         unsafe {
             copy(Access::Read, self.process, place(to), from, len as usize)?;
             // Afterwards: a process that ended before the copy does not come back.

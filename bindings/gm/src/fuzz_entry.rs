@@ -214,6 +214,7 @@ impl Program {
         if let Some(mut inner) = unsafe { &*p }.enter() {
             let peer = inner.port.peer(node, from);
             inner.port.unit(peer, &unit);
+            inner.port.stir(peer);
         }
     }
 

@@ -6,9 +6,10 @@ use crate::events::Shown;
 use crate::port::Port;
 use crate::settings::Settings;
 use lapis_adapters::bell::Bell;
+use lapis_core::lock::{Exclusive, ExclusiveGuard};
 use lapis_core::sync::{Arc, AtomicU32, Ordering};
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{Mutex, Once, PoisonError};
 
 /// How often this process's line has forked: a port is its opener's.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -29,9 +30,8 @@ extern "C" fn ends() {
         if !handle.is_ours() {
             continue;
         }
-        match handle.inner.try_lock() {
-            Ok(mut inner) => inner.port.finish(),
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => {}
+        if let Some(mut inner) = handle.inner.try_lock() {
+            inner.port.finish();
         }
     }
 }
@@ -48,7 +48,7 @@ unsafe impl Send for Inner {}
 
 /// `struct gm_port`.
 pub struct Handle {
-    inner: Mutex<Inner>,
+    inner: Exclusive<Inner>,
     pub(crate) wake: Arc<Bell>,
     forks: u32,
 }
@@ -76,7 +76,7 @@ impl Handle {
             }
         });
         let wake = Arc::clone(&port.wake);
-        let inner = Mutex::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
+        let inner = Exclusive::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
         let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(handle.expose_provenance());
         handle
@@ -88,14 +88,14 @@ impl Handle {
     /// The handle came from [`open`](Self::open), and nobody uses it any more.
     pub(crate) unsafe fn close(handle: *mut Self) {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
-        // SAFETY: the caller's promise.
+        // SAFETY: it is what `of` made of a box, and nobody uses it any more.
         let handle = unsafe { Box::from_raw(handle) };
         if !handle.is_ours() {
             // The port is the parent's: it goes on there.
             std::mem::forget(handle);
             return;
         }
-        let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let inner = handle.inner.into_inner();
         inner.port.close();
         // SAFETY: it came from a box, and the program's time with it is over.
         drop(unsafe { Box::from_raw(inner.shown) });
@@ -108,9 +108,9 @@ impl Handle {
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) unsafe fn abandon(handle: *mut Self) {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
-        // SAFETY: the caller's promise.
+        // SAFETY: it is what `of` made of a box, and nobody uses it any more.
         let handle = unsafe { Box::from_raw(handle) };
-        let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let inner = handle.inner.into_inner();
         // SAFETY: it came from a box, and the program's time with it is over.
         drop(unsafe { Box::from_raw(inner.shown) });
     }
@@ -121,7 +121,7 @@ impl Handle {
 
     /// The port, for this thread alone. `None`: it is the parent's of this process.
     #[inline]
-    pub(crate) fn enter(&self) -> Option<MutexGuard<'_, Inner>> {
+    pub(crate) fn enter(&self) -> Option<ExclusiveGuard<'_, Inner>> {
         if !self.is_ours() {
             tracing::error!(
                 target: "lapis::gm",
@@ -129,7 +129,7 @@ impl Handle {
             );
             return None;
         }
-        Some(self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(self.inner.lock())
     }
 }
 
@@ -158,11 +158,13 @@ impl Work {
         match self {
             Self::Ended(due) => {
                 if let crate::stream::Teller::Call { callback: Some(callback), context } = due.teller {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the program vouches for its function and what it is given, until it
+                    // has run.
                     unsafe { callback(handle.cast::<c_void>(), context, due.status as i32) };
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the alarm's memory stays until it has run or is cancelled, as gm_set_alarm
+            // asks for.
             Self::Alarm(alarm) => unsafe { alarm.run() },
         }
     }

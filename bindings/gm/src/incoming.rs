@@ -23,7 +23,8 @@ enum Outcome {
 }
 
 impl Port {
-    /// Takes a unit from a peer, whatever it is.
+    /// Takes a unit from a peer, whatever it is. The caller stirs the peer when it is done with its
+    /// units.
     pub(crate) fn unit(&mut self, peer: usize, unit: &[u8]) {
         let Some((head, bytes)) = Head::parse(unit) else {
             tracing::debug!(target: "lapis::gm", "a unit of {} bytes that can't be read", unit.len());
@@ -34,7 +35,7 @@ impl Port {
                 let out = &mut self.peers[peer].out[usize::from(head.priority)];
                 if out.generation as u8 == head.status {
                     out.heard = out.heard.max(head.a.min(out.next));
-                    if out.lends() {
+                    if out.heard > out.done && out.lends() {
                         // Programs that have the answer may take this for the end of what they
                         // sent, and give its memory back.
                         self.take_heard(peer);
@@ -58,7 +59,6 @@ impl Port {
             }
             Kind::Failed => self.failed(peer, &head),
         }
-        self.stir(peer);
     }
 
     fn in_stream(&mut self, peer: usize, head: Head, bytes: &[u8]) {
@@ -109,7 +109,9 @@ impl Port {
 
     fn ended(&mut self, peer: usize, priority: usize, outcome: Outcome) {
         self.step(peer, priority, outcome);
-        self.advance(peer, priority);
+        if !self.peers[peer].ins[priority].held.is_empty() {
+            self.advance(peer, priority);
+        }
     }
 
     fn step(&mut self, peer: usize, priority: usize, outcome: Outcome) {

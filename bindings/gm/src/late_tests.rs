@@ -25,6 +25,7 @@ fn begin(port: &mut Port, got: &mut [u8; 4], message: &[u8; 4]) -> usize {
 fn hear(port: &mut Port, peer: usize, head: Head, bytes: &[u8]) {
     let (first, len) = head.encode();
     port.unit(peer, &[&first[..len], bytes].concat());
+    port.stir(peer);
 }
 
 #[test]

@@ -74,15 +74,17 @@ impl Port {
             self.peer_closed(peer);
         }
         self.approach(peer);
-        if !self.send_at_once(peer, priority as usize) {
+        if !self.submit_last(peer, priority as usize) {
             self.pump(peer);
-            self.net.flush_unless_close(task);
+            let now = self.net.now();
+            self.net.flush_unless_close(now, task);
         }
     }
 
-    /// Sends the message that was just taken if it is short and nothing waits in front of it.
+    /// Hands the message that was just taken to the engine if it is short and nothing waits in front
+    /// of it.
     #[inline]
-    fn send_at_once(&mut self, peer: usize, priority: usize) -> bool {
+    fn submit_last(&mut self, peer: usize, priority: usize) -> bool {
         let Peer { link, node, port, out, ins, .. } = &mut self.peers[peer];
         let (task, stream) = (task(*node, *port), &mut out[priority]);
         let Some(message) = stream.messages.back() else { return false };
@@ -94,7 +96,7 @@ impl Port {
         }
         let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);
         // SAFETY: the program's message is readable until its send has completed.
-        let taken = self.net.submit_fast(task, &head, unsafe { memory(message.local, message.len as usize) });
+        let taken = self.net.submit_next(task, &head, unsafe { memory(message.local, message.len as usize) });
         if taken {
             stream.announced += 1;
             ins[priority].tell_with_message(self.polls);
@@ -195,6 +197,7 @@ impl Port {
         let taken = announce(&mut self.net, (task, room), (priority, generation), message, (back, said));
         if taken {
             stream.announced += 1;
+            stream.has_lent |= message.len as usize > COPIED;
             if carries(message, room) {
                 back.tell_with_message(self.polls);
             }
@@ -425,7 +428,7 @@ pub(crate) unsafe fn memory<'a>(at: u64, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: so many bytes can be read there for the time of the result, as this asks for.
     unsafe { std::slice::from_raw_parts(place(at), len) }
 }
 

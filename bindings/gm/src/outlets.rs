@@ -218,7 +218,8 @@ fn length(segment: &Segment) -> usize {
 /// There is room for all of them at `to`.
 unsafe fn gather(segments: &[Segment], bytes: &[u8], mut to: *mut u8) {
     let mut put = |from: &[u8]| {
-        // SAFETY: the caller's promise; the pieces are as long as was summed up.
+        // SAFETY: there is room for all pieces at `to`: so asks `gather`; they are as long as was
+        // summed up.
         unsafe {
             to.copy_from_nonoverlapping(from.as_ptr(), from.len());
             to = to.add(from.len());

@@ -121,8 +121,9 @@ pub(crate) struct Port {
     /// When hops were asked for last.
     pub(crate) hops_asked: u64,
     pub(crate) looked: u64,
-    /// Polls, and events that were taken without one.
+    /// Polls, those since the last look at the clock, and events that were taken without one.
     pub(crate) polls: u32,
+    pub(crate) untimed: u32,
     pub(crate) unpolled: u32,
     pub(crate) wake: Arc<Bell>,
     pub(crate) nodes: Vec<Node>,
@@ -185,6 +186,7 @@ impl Port {
             hops_asked: 0,
             looked: 0,
             polls: 0,
+            untimed: 0,
             unpolled: 0,
             wake: Arc::new(Bell::new().map_err(short)?),
             nodes: Vec::new(),

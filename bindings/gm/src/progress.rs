@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Datagrams that are read at once.
 const AT_ONCE: usize = 64;
 
-/// Polls from one look at the clock to the next: a power of two.
+/// Polls that found nothing from one look at the clock to the next.
 const LOOKS: u32 = 8;
 
 /// A program that has events waiting is busy with them. Of the calls that take one, one in so many
@@ -59,9 +59,13 @@ impl Port {
             found += 1;
             let own = self.peer(self.node, self.number);
             self.unit(own, &unit);
+            self.stir(own);
         }
         self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(LOOKS) {
+        // What has come may be about to be answered: that goes first.
+        self.untimed += 1;
+        if self.untimed >= if found == 0 { LOOKS } else { 2 * LOOKS } {
+            self.untimed = 0;
             let now = self.net.now();
             self.net.run_timers(now);
             self.ring_alarms(now);
@@ -91,12 +95,17 @@ impl Port {
         while let Some((task, lost)) = self.net.restarted() {
             self.peer_restarted(task, lost);
         }
+        // All units of a datagram are its sender's.
+        let mut from = None;
         for (task, unit) in units.drain(..) {
-            let peer = self.peer_of(task);
+            let peer = *from.get_or_insert_with(|| self.peer_of(task));
             match unit {
                 Unit::Within(range) => self.unit(peer, &datagram[range]),
                 Unit::Apart(bytes) => self.unit(peer, &bytes),
             }
+        }
+        if let Some(peer) = from {
+            self.stir(peer);
         }
         self.units = units;
     }
@@ -213,7 +222,7 @@ impl Port {
         self.net.window.fifo().disarm();
         self.net.window.bell().quiet();
         // The clock is to be looked at, and the daemon, whose end ends a sleep.
-        self.polls = LOOKS - 1;
+        self.untimed = 2 * LOOKS;
         (self.looked, self.asked) = (0, 0);
     }
 }

@@ -81,6 +81,7 @@ fn units_of_a_peer_that_keeps_no_rules_cost_nothing_but_its_own_messages() {
         let unit = [&bytes[..len], &memory[..(random.next() % 300) as usize]].concat();
         port.unit(own, &unit);
         port.unit(own, &unit[..(random.next() as usize) % (LONG.min(unit.len()) + 1)]);
+        port.stir(own);
         if round % 7 == 0 {
             port.poll();
             port.events.clear();

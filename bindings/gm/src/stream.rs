@@ -67,6 +67,8 @@ pub(crate) struct OutStream {
     pub(crate) messages: VecDeque<Outgoing>,
     /// So many of them the target has been told of.
     pub(crate) announced: usize,
+    /// Some message here has lent its memory at some time: most streams never do.
+    pub(crate) has_lent: bool,
     /// One has failed, and the program has not said what is to become of the others.
     pub(crate) paused: bool,
     /// What failed before the bytes of a get in front of it had come.
@@ -101,7 +103,7 @@ impl OutStream {
     /// Whether memory of the program's is lent for a message that has not ended.
     #[inline]
     pub(crate) fn lends(&self) -> bool {
-        self.messages.iter().take(self.announced).any(|m| m.len as usize > COPIED)
+        self.has_lent && self.messages.iter().take(self.announced).any(|m| m.len as usize > COPIED)
     }
 
     /// Whether there is something to hand to the engine, or many messages have ended.

@@ -10,6 +10,7 @@ use lapis_nsd::{Handle, Options, Server, Users, eth_adapters};
 use lapis_testing::{Running, Space, clean};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const NAMES: [&str; 2] = ["left", "right"];
 
@@ -164,11 +165,38 @@ fn a_program_that_is_killed_on_another_host_is_heard_of() {
     sender.read_line("sent");
     let mut held = Running::start(hosts.command(1, &holder, &[]));
     held.read_line("open");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(200));
     assert!(sender.alive());
     drop(held);
     let closed = Status::SendTargetPortClosed as i32;
     assert_eq!(sender.wait().expect(0).out, format!("sent\nstatus {closed}\n"));
+}
+
+#[test]
+fn a_message_outlasts_the_daemon_of_the_host_that_it_goes_to() {
+    let Some(mut hosts) = Hosts::make("restart") else { return };
+    let (mut left, mut right) = (hosts.open(0, 4).expect("free"), hosts.open(1, 4).expect("free"));
+    let target = Target { node: 2, port: 4, high: false };
+    passes(&mut left, &mut right, target, 10);
+    left.send(target, 9, vec![7; 20]).expect("a token");
+    hosts.daemons[1] = None;
+    hosts.start(1, ["left@10.217.0.1", "right@10.217.0.2"]).expect("free again");
+    // The new daemon is asked after a port that has not shown itself: its program makes no calls.
+    let quiet = Instant::now();
+    while quiet.elapsed() < Duration::from_millis(400) {
+        assert!(left.poll().is_none(), "the message waits for a buffer");
+    }
+    right.provide(9, false, 3).expect("a token");
+    let (mut came, mut went) = (None, None);
+    while came.is_none() || went.is_none() {
+        came = came.or_else(|| right.poll());
+        went = went.or_else(|| left.poll());
+    }
+    assert!(matches!(came, Some(Event::Received { message, .. }) if message == [7; 20]));
+    assert!(matches!(went, Some(Event::Sent { status: Status::Success, .. })), "{went:?}");
+    // It has shown itself by now: others find it.
+    let mut other = hosts.open(0, 5).expect("free");
+    passes(&mut other, &mut right, target, 10);
 }
 
 #[test]

@@ -20,6 +20,9 @@ const AGAIN: Duration = Duration::from_millis(2);
 const FRESH: Duration = Duration::from_millis(100);
 /// For so long it is kept for somebody who has asked and comes for it.
 const KEPT: Duration = Duration::from_secs(1);
+/// A daemon that is no older does not say that a port is closed: it may be the successor of one
+/// that had it open, and ports look for their daemon every 50 ms. Whoever asks asks again.
+const YOUNG: Duration = Duration::from_secs(1);
 /// The longest datagram.
 const LONGEST: usize = 512;
 /// The most datagrams that are read in a row: a flood keeps nobody else waiting.
@@ -43,6 +46,13 @@ pub(crate) enum State {
     Closed,
     /// That daemon has another node under this identity, or none.
     Stranger { name: String },
+}
+
+impl State {
+    /// Whether a daemon of this age can know that it is so.
+    fn is_certain(&self, age: Duration) -> bool {
+        age > YOUNG || !matches!(self, Self::Closed)
+    }
 }
 
 /// A port: its node's identity, and its number.
@@ -104,6 +114,7 @@ pub(crate) struct Others {
     socket: UdpSocket,
     port: u16,
     ledger: Ledger,
+    begun: Instant,
 }
 
 impl Others {
@@ -113,7 +124,7 @@ impl Others {
         let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
             .or_else(|_| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)))?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, port, ledger: Ledger::default() })
+        Ok(Self { socket, port, ledger: Ledger::default(), begun: Instant::now() })
     }
 
     /// What is known of a port of the node of this name and identity, at this address. `None`: its
@@ -139,7 +150,9 @@ impl Others {
             match serde_json::from_slice(&bytes[..len]) {
                 Ok(Word::Ask { version: VERSION, nonce, node, name, port }) => {
                     let state = tell(node, &name, port);
-                    self.send(&Word::Tell { version: VERSION, nonce, state }, from);
+                    if state.is_certain(self.begun.elapsed()) {
+                        self.send(&Word::Tell { version: VERSION, nonce, state }, from);
+                    }
                 }
                 Ok(Word::Tell { version: VERSION, nonce, state }) => {
                     self.ledger.tell(nonce, state, Instant::now());
@@ -211,12 +224,23 @@ mod tests {
     }
 
     #[test]
+    fn a_young_daemon_says_what_is_open_and_not_what_is_closed() {
+        let open = State::Open { life: 1, room: 1000 };
+        let other = State::Stranger { name: String::new() };
+        for age in [Duration::ZERO, YOUNG] {
+            assert!(open.is_certain(age) && other.is_certain(age) && !State::Closed.is_certain(age));
+        }
+        assert!(State::Closed.is_certain(YOUNG + Duration::from_millis(1)));
+    }
+
+    #[test]
     fn daemons_ask_and_tell_and_hear_no_rubbish() {
         let open = || {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
             socket.set_nonblocking(true).expect("a socket");
             let port = socket.local_addr().expect("bound").port();
-            (Others { socket, port, ledger: Ledger::default() }, port)
+            let begun = Instant::now().checked_sub(2 * YOUNG).expect("a machine that is up for longer");
+            (Others { socket, port, ledger: Ledger::default(), begun }, port)
         };
         let ((mut here, _), (mut there, port)) = (open(), open());
         here.port = port;

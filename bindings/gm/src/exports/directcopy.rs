@@ -42,7 +42,7 @@ pub unsafe extern "C" fn gm_directcopy_get(
     let get = |inner: &mut Inner| {
         let process = owner(&mut inner.port, source_instance_id, source_port_id)?;
         let (to, from) = (target_addr.cast::<u8>(), source_addr.addr() as u64);
-        // SAFETY: the caller's promise.
+        // SAFETY: the program has so many bytes to write at `to`; the kernel checks the other side.
         unsafe { copy(Access::Read, process, to, from, length as usize) }.map_err(|e| {
             tracing::info!(
                 target: "lapis::gm",
@@ -56,6 +56,6 @@ pub unsafe extern "C" fn gm_directcopy_get(
             }
         })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), get) })
 }

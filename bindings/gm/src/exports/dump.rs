@@ -34,7 +34,7 @@ pub unsafe extern "C" fn gm_hex_dump(ptr: *const c_void, len: c_ulong) {
     if ptr.is_null() || len == 0 {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program has so many bytes there.
     let bytes = unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len as usize) };
     for (n, line) in bytes.chunks(LINE).enumerate() {
         print(&hex_line(n * LINE, line));

@@ -22,7 +22,7 @@ impl Value {
         if len == 0 {
             return Self::Pointer(from);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the program has so many bytes there.
         Self::Bytes(unsafe { std::slice::from_raw_parts(from.cast::<u8>(), len) }.into())
     }
 
@@ -63,7 +63,7 @@ impl GmHash {
         match self.hash {
             // SAFETY: the program vouches for its function.
             Some(hash) => unsafe { hash(key) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the key has the bytes that the table's kind demands, as this call asks for.
             None => unsafe { super::small::gm_crc(key, self.key_len as c_ulong) },
         }
     }
@@ -72,7 +72,7 @@ impl GmHash {
     /// As for [`hash_of`](Self::hash_of).
     unsafe fn place(&mut self, key: *mut c_void) -> (c_ulong, Option<usize>) {
         let (compare, len) = (self.compare, self.key_len);
-        // SAFETY: the caller's promise.
+        // SAFETY: the key has the bytes that the table's kind demands, as this call asks for.
         let hash = unsafe { self.hash_of(key) };
         let same = |entry: &mut Entry| {
             let other = entry.key.pointer();
@@ -91,7 +91,7 @@ impl GmHash {
     /// # Safety
     /// As for [`hash_of`](Self::hash_of).
     unsafe fn take(&mut self, key: *mut c_void) -> Option<Entry> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the key has the bytes that the table's kind demands, as this call asks for.
         let (hash, found) = unsafe { self.place(key) };
         let chain = self.entries.get_mut(&hash)?;
         let entry = chain.remove(found?);
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn gm_create_hash(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_destroy_hash(h: *mut GmHash) {
     if !h.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the creating call made it of a box, and the program has no more use for it.
         drop(unsafe { Box::from_raw(h) });
     }
 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn gm_destroy_hash(h: *mut GmHash) {
 //= GM, gm_hash_find
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_find(h: *mut GmHash, key: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(table) = h.as_mut() else { return null_mut() };
         let (hash, found) = table.place(key);
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn gm_hash_find(h: *mut GmHash, key: *mut c_void) -> *mut 
 //= GM, gm_hash_insert
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_insert(h: *mut GmHash, key: *mut c_void, datum: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(table) = h.as_mut() else { return Status::InvalidParameter as c_int };
         // Before the former entry goes: the datum may be that of the table itself.
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn gm_hash_insert(h: *mut GmHash, key: *mut c_void, datum:
 //= GM, gm_hash_remove
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_remove(h: *mut GmHash, key: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(table) = h.as_mut() else { return null_mut() };
         table.removed = table.take(key);
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn gm_hash_remove(h: *mut GmHash, key: *mut c_void) -> *mu
 //= GM, gm_hash_rekey
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_rekey(h: *mut GmHash, old_key: *mut c_void, new_key: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(table) = h.as_mut() else { return };
         if let Some(entry) = table.take(old_key) {
@@ -217,7 +217,7 @@ fn spread(number: u64) -> c_ulong {
 //= GM, gm_hash_compare_strings
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_compare_strings(key1: *mut c_void, key2: *mut c_void) -> c_long {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strcmp(key1.cast(), key2.cast()) }.into()
 }
 
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn gm_hash_compare_strings(key1: *mut c_void, key2: *mut c
 //= GM, gm_hash_hash_string
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_hash_string(key: *mut c_void) -> c_ulong {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     let bytes = unsafe { CStr::from_ptr(key.cast::<c_char>()) }.to_bytes();
     super::small::crc(bytes).into()
 }
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn gm_hash_hash_string(key: *mut c_void) -> c_ulong {
 //= GM, gm_hash_compare_longs
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_compare_longs(key1: *mut c_void, key2: *mut c_void) -> c_long {
-    // SAFETY: the caller's promise.
+    // SAFETY: a key of this kind of table has the bytes of its number.
     let (a, b) = unsafe { (key1.cast::<c_long>().read_unaligned(), key2.cast::<c_long>().read_unaligned()) };
     a.cmp(&b) as c_long
 }
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn gm_hash_compare_longs(key1: *mut c_void, key2: *mut c_v
 //= GM, gm_hash_hash_long
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_hash_long(key: *mut c_void) -> c_ulong {
-    // SAFETY: the caller's promise.
+    // SAFETY: a key of this kind of table has the bytes of its number.
     spread(unsafe { key.cast::<c_ulong>().read_unaligned() })
 }
 
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn gm_hash_hash_long(key: *mut c_void) -> c_ulong {
 //= GM, gm_hash_compare_ints
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_compare_ints(key1: *mut c_void, key2: *mut c_void) -> c_long {
-    // SAFETY: the caller's promise.
+    // SAFETY: a key of this kind of table has the bytes of its number.
     let (a, b) = unsafe { (key1.cast::<c_int>().read_unaligned(), key2.cast::<c_int>().read_unaligned()) };
     a.cmp(&b) as c_long
 }
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn gm_hash_compare_ints(key1: *mut c_void, key2: *mut c_vo
 //= GM, gm_hash_hash_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_hash_hash_int(key: *mut c_void) -> c_ulong {
-    // SAFETY: the caller's promise.
+    // SAFETY: a key of this kind of table has the bytes of its number.
     spread(unsafe { key.cast::<u32>().read_unaligned() }.into())
 }
 

@@ -17,7 +17,7 @@ pub unsafe extern "C" fn gm_memorize_message(
     len: c_uint,
 ) -> *mut c_void {
     if message != buffer && len > 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the message has so many bytes, and the buffer its size class's room.
         unsafe { buffer.cast::<u8>().copy_from(message.cast(), len as usize) };
     }
     buffer
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn gm_perror(message: *const c_char, error: c_int) {
     if message.is_null() {
         eprintln!("{text}");
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the program gives strings, which end.
         eprintln!("{}: {text}", unsafe { CStr::from_ptr(message) }.to_string_lossy());
     }
 }
@@ -114,7 +114,7 @@ pub extern "C" fn gm_isprint(c: c_int) -> c_int {
 //= GM, gm_bcopy
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_bcopy(from: *const c_void, to: *mut c_void, len: c_ulong) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's memory has so many bytes.
     unsafe { libc::memmove(to, from, len as usize) };
 }
 
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn gm_bcopy(from: *const c_void, to: *mut c_void, len: c_u
 //= GM, gm_bzero
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_bzero(ptr: *mut c_void, len: c_ulong) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's memory has so many bytes.
     unsafe { libc::memset(ptr, 0, len as usize) };
 }
 
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn gm_bzero(ptr: *mut c_void, len: c_ulong) {
 //= GM, gm_memset
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_memset(s: *mut c_void, c: c_int, n: c_ulong) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's memory has so many bytes.
     unsafe { libc::memset(s, c, n as usize) }
 }
 
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn gm_memset(s: *mut c_void, c: c_int, n: c_ulong) -> *mut
 //= GM, gm_memcmp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_memcmp(a: *const c_void, b: *const c_void, len: c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program's memory has so many bytes.
     unsafe { libc::memcmp(a, b, len as usize) }
 }
 
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn gm_memcmp(a: *const c_void, b: *const c_void, len: c_ul
 //= GM, gm_strlen
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strlen(text: *const c_char) -> c_ulong {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strlen(text) as c_ulong }
 }
 
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn gm_strlen(text: *const c_char) -> c_ulong {
 //= GM, gm_strncpy
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strncpy(to: *mut c_char, from: *const c_char, len: c_int) -> *mut c_char {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives a string, and room for `len` bytes.
     unsafe { libc::strncpy(to, from, usize::try_from(len).unwrap_or(0)) }
 }
 
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn gm_strncpy(to: *mut c_char, from: *const c_char, len: c
 //= GM, gm_strcmp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strcmp(a: *const c_char, b: *const c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strcmp(a, b) }
 }
 
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn gm_strcmp(a: *const c_char, b: *const c_char) -> c_int 
 //= GM, gm_strncmp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strncmp(a: *const c_char, b: *const c_char, len: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strncmp(a, b, usize::try_from(len).unwrap_or(0)) }
 }
 
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn gm_strncmp(a: *const c_char, b: *const c_char, len: c_i
 //= GM, gm_strncasecmp
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strncasecmp(a: *const c_char, b: *const c_char, len: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strncasecmp(a, b, usize::try_from(len).unwrap_or(0)) }
 }
 
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn gm_strncasecmp(a: *const c_char, b: *const c_char, len:
 //= GM, gm_strdup
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_strdup(text: *const c_char) -> *mut c_char {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     unsafe { libc::strdup(text) }
 }
 

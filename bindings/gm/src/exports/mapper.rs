@@ -51,22 +51,23 @@ pub unsafe extern "C" fn gm_yp(
     if node_id.is_null() || key.is_null() {
         return Status::InvalidParameter as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     let (wanted, key) = unsafe { (node_id.read(), CStr::from_ptr(key).to_string_lossy()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     let value = (!value.is_null()).then(|| unsafe { CStr::from_ptr(value).to_string_lossy() });
     let run = |inner: &mut Inner| {
         let (node, name) = look_up(&mut inner.port, wanted, &key, value.as_deref())?;
-        // SAFETY: the caller's promise.
+        // SAFETY: not NULL, and then it can be written: this call asks for that itself.
         unsafe { node_id.write(node) };
         if !reply.is_null() {
             let text = nodes::c_name(&name, MAX_YP_STRING_LEN);
-            // SAFETY: the caller's promise; the text with its end is no longer than the room.
+            // SAFETY: a reply has room for the longest name, as this call asks for, and the text is
+            // no longer.
             unsafe { reply.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
         }
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), run) })
 }
 
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn gm_yp(
 //= GM, gm_get_mapper_unique_id
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_get_mapper_unique_id(p: *mut Handle, unique: *mut c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { nodes::gm_get_unique_board_id(p, unique) }
 }
 
@@ -101,6 +102,6 @@ pub unsafe extern "C" fn _gm_get_route(
         let there = nodes::node(port, node_id)?.network;
         if here == there { Ok(0) } else { Err(Status::SendTargetNodeUnreachable) }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { nodes::store(p, len, route) }
 }

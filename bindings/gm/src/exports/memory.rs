@@ -27,7 +27,7 @@ pub unsafe extern "C" fn gm_register_memory(p: *mut Handle, ptr: *mut c_void, le
         true => Ok(()),
         false => Err(Status::InvalidParameter),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), add) })
 }
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn gm_register_memory_ex(
         true => Ok(()),
         false => Err(Status::InvalidParameter),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), add) })
 }
 
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn gm_deregister_memory(p: *mut Handle, ptr: *mut c_void, 
         true => Ok(()),
         false => Err(Status::InvalidParameter),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), remove) })
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn gm_allow_remote_memory_access(p: *mut Handle) -> c_int 
         inner.port.is_open_to_writes = true;
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), allow) })
 }
 
@@ -106,7 +106,7 @@ fn allocate(length: usize) -> *mut c_void {
 /// # Safety
 /// `ptr` came from [`allocate`].
 unsafe fn length_of(ptr: *mut c_void) -> usize {
-    // SAFETY: the caller's promise: a page with the length lies in front.
+    // SAFETY: this is of what gm_dma_malloc gave: a page with the length lies in front.
     unsafe { ptr.byte_sub(PAGE).cast::<usize>().read() }
 }
 
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn gm_dma_malloc(p: *mut Handle, length: c_ulong) -> *mut 
     let ptr = take_piece(length as usize);
     if !ptr.is_null() {
         let at = ptr.expose_provenance() as u64;
-        // SAFETY: the caller's promise.
+        // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
         unsafe { with(p, false, |inner| inner.port.regions.add(at, length)) };
     }
     ptr
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn gm_dma_malloc(p: *mut Handle, length: c_ulong) -> *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_dma_calloc(p: *mut Handle, count: c_ulong, length: c_ulong) -> *mut c_void {
     let Some(all) = count.checked_mul(length) else { return null_mut() };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let ptr = unsafe { gm_dma_malloc(p, all) };
     if !ptr.is_null() {
         // SAFETY: so many bytes were just allocated.
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn gm_dma_free(p: *mut Handle, addr: *mut c_void) {
     if addr.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let length = unsafe {
         let length = length_of(addr);
         with(p, false, |inner| inner.port.regions.remove(addr.addr() as u64, length as u64));
@@ -205,7 +205,7 @@ pub extern "C" fn gm_page_alloc() -> *mut c_void {
 //= GM, gm_page_free
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_page_free(addr: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: it came from the system's allocator, and the program uses it no more.
     unsafe { libc::free(addr) }
 }
 
@@ -228,7 +228,7 @@ pub extern "C" fn gm_alloc_pages(len: c_ulong) -> *mut c_void {
 //= GM, gm_free_pages
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_free_pages(addr: *mut c_void, _len: c_ulong) {
-    // SAFETY: the caller's promise.
+    // SAFETY: it came from the system's allocator, and the program uses it no more.
     unsafe { libc::free(addr) }
 }
 
@@ -255,6 +255,6 @@ pub extern "C" fn gm_calloc(len: c_ulong, cnt: c_ulong) -> *mut c_void {
 //= GM, gm_free
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_free(ptr: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: it came from the system's allocator, and the program uses it no more.
     unsafe { libc::free(ptr) }
 }

@@ -18,7 +18,7 @@ pub(super) unsafe fn store<T>(
         return Status::InvalidParameter as c_int;
     }
     let run = |inner: &mut Inner| f(&mut inner.port);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), run).map(|value| to.write(value)) })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn find(port: &mut Port, name: &str) -> Result<u32, Status> {
 //= GM, gm_get_node_id
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_get_node_id(p: *mut Handle, n: *mut c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, n, |port| Ok(port.node)) }
 }
 
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn gm_get_node_id(p: *mut Handle, n: *mut c_uint) -> c_int
 //= GM, gm_get_node_type
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_get_node_type(p: *mut Handle, kind: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, kind, |_| Ok(0)) }
 }
 
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn gm_get_node_type(p: *mut Handle, kind: *mut c_int) -> c
 //= GM, gm_get_host_name
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_get_host_name(p: *mut Handle, name: *mut c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the name has room: this call asks for that itself.
     unsafe { host_name(p, None, name) }
 }
 
@@ -100,11 +100,11 @@ unsafe fn host_name(p: *mut Handle, id: Option<u32>, name: *mut c_char) -> c_int
     let run = |inner: &mut Inner| {
         let id = id.unwrap_or(inner.port.node);
         let text = c_name(&node(&mut inner.port, id)?.name, MAX_HOST_NAME_LEN);
-        // SAFETY: the caller's promise.
+        // SAFETY: the text with its end is no longer than the room that the program has there.
         unsafe { name.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), run) })
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn gm_node_id_to_host_name_ex(
     node_id: c_uint,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the name has room: this call asks for that itself.
     unsafe { host_name(p, Some(node_id), name) }
 }
 
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn gm_node_id_to_host_name(p: *mut Handle, node_id: c_uint
             const { std::cell::UnsafeCell::new([0; MAX_HOST_NAME_LEN]) };
     }
     let name: *mut c_char = NAME.with(|name| name.get().cast());
-    // SAFETY: the caller's promise; there is room, and it is this thread's.
+    // SAFETY: `p` is NULL or open, as this call asks for; there is room, and it is this thread's.
     match unsafe { host_name(p, Some(node_id), name) } {
         0 => name,
         _ => std::ptr::null_mut(),
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn gm_host_name_to_node_id_ex(
     if host_name.is_null() {
         return Status::InvalidParameter as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe {
         let name = CStr::from_ptr(host_name).to_string_lossy();
         store(p, node_id, |port| find(port, &name))
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn gm_host_name_to_node_id_ex(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_host_name_to_node_id(p: *mut Handle, host_name: *const c_char) -> c_uint {
     let mut id = NO_SUCH_NODE_ID;
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, the name a string, and the identity this function's own.
     unsafe { gm_host_name_to_node_id_ex(p, 0, host_name, &raw mut id) };
     id
 }
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn gm_get_unique_board_id(p: *mut Handle, unique: *mut c_c
         let id = port.node;
         Ok(bytes(&node(port, id)?.unique))
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, unique.cast(), own) }
 }
 
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn gm_get_unique_board_id(p: *mut Handle, unique: *mut c_c
 //= GM, gm_unique_id
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_unique_id(p: *mut Handle, unique: *mut c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { gm_get_unique_board_id(p, unique) }
 }
 
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn gm_unique_id(p: *mut Handle, unique: *mut c_char) -> c_
 //= GM, gm_node_id_to_unique_id
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_node_id_to_unique_id(p: *mut Handle, n: c_uint, unique: *mut c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, unique.cast(), |port| Ok(bytes(&node(port, n)?.unique))) }
 }
 
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn gm_unique_id_to_node_id(
     if unique.is_null() {
         return Status::InvalidParameter as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe {
         let wanted: [u8; 6] = unique.cast::<[u8; 6]>().read_unaligned();
         store(p, node_id, |port| {
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn gm_unique_id_to_node_id(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_max_node_id_in_use(p: *mut Handle, n: *mut c_uint) -> c_int {
     let greatest = |port: &mut Port| Ok(port.all_nodes()?.iter().map(|node| node.node).max().unwrap_or(0));
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, n, greatest) }
 }
 
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn gm_max_node_id_in_use(p: *mut Handle, n: *mut c_uint) -
 //= GM, gm_max_node_id_inuse
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_max_node_id_inuse(p: *mut Handle, n: *mut c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { gm_max_node_id_in_use(p, n) }
 }
 
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn gm_node_id_to_global_id(
     node_id: c_uint,
     global_id: *mut c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, global_id, |port| Ok(node(port, node_id)?.node)) }
 }
 
@@ -288,6 +288,6 @@ pub unsafe extern "C" fn gm_global_id_to_node_id(
     global_id: c_uint,
     node_id: *mut c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and what is stored has its place: this call's own terms.
     unsafe { store(p, node_id, |port| Ok(node(port, global_id)?.node)) }
 }

@@ -54,11 +54,11 @@ pub unsafe extern "C" fn gm_open(
     let name = if port_name.is_null() {
         String::new()
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the program gives strings, which end.
         unsafe { CStr::from_ptr(port_name) }.to_string_lossy().chars().take(15).collect()
     };
     let opened = Handle::open(unit, port, &name);
-    // SAFETY: the caller's promise.
+    // SAFETY: not NULL, and then it can be written: this call asks for that itself.
     answer(opened.map(|handle| unsafe { p.write(handle) }))
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn gm_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_close(p: *mut Handle) {
     if !p.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the port came from gm_open, and the program's time with it is over.
         unsafe { Handle::close(p) };
     }
 }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn gm_num_ports(_p: *mut Handle) -> c_uint {
 //= GM, gm_get_port_id
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_get_port_id(p: *mut Handle) -> c_uint {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, 0, |inner| inner.port.number) }
 }
 
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn gm_max_node_id(_p: *mut Handle, n: *mut c_uint) -> c_in
     if n.is_null() {
         return Status::InvalidParameter as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not NULL, and then it can be written: this call asks for that itself.
     unsafe { n.write(MAX_NODE_ID) };
     Status::Success as c_int
 }
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn gm_set_acceptable_sizes(p: *mut Handle, priority: c_uin
         *place.ok_or(Status::InvalidParameter)? = mask;
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), set) })
 }
 
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn gm_set_enable_nack_down(p: *mut Handle, flag: c_int) ->
         inner.port.nack_down = flag != 0;
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     answer(unsafe { with(p, Err(Status::InvalidParameter), set) })
 }
 
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn gm_set_enable_nack_down(p: *mut Handle, flag: c_int) ->
 //= GM, gm_ticks
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_ticks(p: *mut Handle) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, 0, |inner| inner.port.net.now() / 500) }
 }
 

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn gm_provide_receive_buffer(
     size: c_uint,
     priority: c_uint,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the port and the buffer are as this call asks for, which that one does, too.
     unsafe { gm_provide_receive_buffer_with_tag(p, buffer, size, priority, 0) }
 }
 
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn gm_provide_receive_buffer_with_tag(
         return;
     }
     let at = buffer.expose_provenance() as u64;
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, (), |inner| inner.port.provide(at, size, priority, tag as u8)) }
 }
 
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn gm_receive(p: *mut Handle) -> *mut Event {
         inner.show();
         shown(inner)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, nothing(), receive) }
 }
 
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn gm_receive(p: *mut Handle) -> *mut Event {
 //= GM, gm_receive_pending
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_receive_pending(p: *mut Handle) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { gm_next_event_peek(p, null_mut()) }.min(1)
 }
 
@@ -112,12 +112,12 @@ pub unsafe extern "C" fn gm_next_event_peek(p: *mut Handle, sender: *mut u16) ->
         }
         let (kind, node) = inner.port.next_kind();
         if !sender.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: not NULL, and then it can be written: this call asks for that itself.
             unsafe { sender.write(node as u16) };
         }
         kind.into()
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, 0, peek) }
 }
 
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn gm_next_event_peek(p: *mut Handle, sender: *mut u16) ->
 //= GM, gm_blocking_receive
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_blocking_receive(p: *mut Handle) -> *mut Event {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { blocking(p, SPIN) }
 }
 
@@ -139,14 +139,14 @@ pub unsafe extern "C" fn gm_blocking_receive(p: *mut Handle) -> *mut Event {
 //= GM, gm_blocking_receive_no_spin
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_blocking_receive_no_spin(p: *mut Handle) -> *mut Event {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { blocking(p, Duration::ZERO) }
 }
 
 /// # Safety
 /// `p` is NULL or a port that is open.
 unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or a port that stays open as long as its program is in a call.
     let Some(handle) = (unsafe { p.as_ref() }) else { return nothing() };
     let mut since = None;
     loop {
@@ -188,7 +188,7 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
 //= GM, gm_wake
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_wake(p: *mut Handle) {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or a port that stays open as long as its program is in a call.
     if let Some(handle) = unsafe { p.as_ref() } {
         handle.wake.ring();
     }
@@ -202,15 +202,15 @@ pub unsafe extern "C" fn gm_wake(p: *mut Handle) {
 //= GM, gm_unknown
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or an event that the program was shown and has not asked for the next.
     let Some(event) = (unsafe { e.as_ref() }) else { return };
     let kind = event.kind();
     if let Some((buffer, size, priority, tag)) = event.received() {
-        // SAFETY: the caller's promise.
+        // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
         return unsafe { with(p, (), |inner| inner.port.provide(buffer, size, priority, tag)) };
     }
     if kind == kind::ALARM || kind == kind::FLUSHED_ALARM {
-        // SAFETY: the caller's promise.
+        // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
         return unsafe { run_alarms(p) };
     }
     if kind == kind::SENT_TOKENS {
@@ -231,7 +231,7 @@ thread_local! {
 unsafe fn run_callbacks(p: *mut Handle) {
     let spare = SPARE.take();
     let take = |inner: &mut Inner| std::mem::replace(&mut inner.port.announced, spare);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let mut all = unsafe { with(p, VecDeque::new(), take) };
     for due in all.drain(..) {
         // SAFETY: no lock is held; the program vouches for its functions.
@@ -246,9 +246,9 @@ unsafe fn run_callbacks(p: *mut Handle) {
 /// # Safety
 /// As for gm_unknown.
 unsafe fn run_alarms(p: *mut Handle) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let now = unsafe { with(p, 0, |inner| inner.port.net.now()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     while let Some(alarm) = unsafe { with(p, None, |inner| inner.port.due_alarm(now)) } {
         // SAFETY: no lock is held; the program vouches for its functions.
         unsafe { Work::Alarm(alarm).run(p) };
@@ -262,7 +262,7 @@ unsafe fn run_alarms(p: *mut Handle) {
 //= GM, gm_handle_sent_tokens
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
-    // SAFETY: the caller's promise.
+    // SAFETY: port and event are as gm_unknown asks for, by this call's own terms.
     unsafe { gm_unknown(p, e) }
 }
 
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
 //= GM, gm_handle_put_notification
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_handle_put_notification(p: *mut Handle, e: *mut Event) {
-    // SAFETY: the caller's promise.
+    // SAFETY: port and event are as gm_unknown asks for, by this call's own terms.
     unsafe { gm_unknown(p, e) }
 }
 
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn gm_handle_put_notification(p: *mut Handle, e: *mut Even
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_initialize_alarm(alarm: *mut GmAlarm) {
     if !alarm.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: not NULL, and then the program's memory for an alarm.
         unsafe { GmAlarm::initialize(alarm) };
     }
 }
@@ -310,10 +310,10 @@ pub unsafe extern "C" fn gm_set_alarm(
     }
     let set = |inner: &mut Inner| {
         let new = Alarm { memory: alarm, deadline: 0, callback, context };
-        // SAFETY: the caller's promise.
+        // SAFETY: the alarm is initialized, and stays until it has run or is cancelled.
         unsafe { inner.port.set_alarm(new, p.cast(), Duration::from_micros(usecs)) };
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, (), set) }
 }
 
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn gm_set_alarm(
 //= GM, gm_flush_alarm
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_flush_alarm(p: *mut Handle) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, (), |inner| inner.port.events.push_back(Pending::FlushedAlarm)) }
 }
 
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn gm_cancel_alarm(alarm: *mut GmAlarm) {
     if alarm.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe {
         let port: *mut Handle = (*alarm).port.cast();
         with(port, (), |inner| inner.port.cancel_alarm(alarm));

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint, c_ulong, c_void};
 /// # Safety
 /// `p` is NULL or a port that is open.
 unsafe fn send(p: *mut Handle, wish: Wish) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, (), |inner| inner.port.send(wish)) }
 }
 
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn gm_send_with_callback(
 ) {
     let teller = Teller::Call { callback, context };
     let wish = message(message_at, size, len, priority, (target_node_id, target_port_id), teller);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { send(p, wish) }
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn gm_send_to_peer_with_callback(
     context: *mut c_void,
 ) {
     let teller = Teller::Call { callback, context };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe {
         let port = super::ports::gm_get_port_id(p);
         send(p, message(message_at, size, len, priority, (target_node_id, port), teller));
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn gm_send(
     target_port_id: c_uint,
 ) {
     let wish = message(message_at, size, len, priority, (target_node_id, target_port_id), Teller::Event);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { send(p, wish) }
 }
 
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn gm_send_to_peer(
     priority: c_uint,
     target_node_id: c_uint,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe {
         let port = super::ports::gm_get_port_id(p);
         send(p, message(message_at, size, len, priority, (target_node_id, port), Teller::Event));
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn gm_datagram_send(
 ) {
     let teller = Teller::Call { callback, context };
     let wish = message(message_at, size, len, priority, (target_node_id, target_port_id), teller);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { with(p, (), |inner| inner.port.send_datagram(&wish)) }
 }
 
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn gm_datagram_send_4(
 ) {
     let at = (&raw const bytes).cast_mut().cast();
     let to = (target_node_id, target_port_id);
-    // SAFETY: the caller's promise; no more than the four bytes are read, and within this call.
+    // SAFETY: `p` is NULL or open; no more than the four bytes are read, and within this call.
     unsafe { gm_datagram_send(p, at, size, len.min(4), priority, to.0, to.1, callback, context) }
 }
 
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn gm_directed_send_with_callback(
     let teller = Teller::Call { callback, context };
     let (op, local) = (Op::Put { address: target_buffer }, address(source_buffer));
     let (node, port) = (target_node_id, target_port_id);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { send(p, Wish { op, local, len, priority, node, port, teller }) }
 }
 
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn gm_directed_send(
 ) {
     let (op, local) = (Op::Put { address: target_buffer }, address(source_buffer));
     let (node, port) = (target_node_id, target_port_id);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { send(p, Wish { op, local, len, priority, node, port, teller: Teller::Event }) }
 }
 
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn gm_put(
     context: *mut c_void,
 ) {
     let to = (target_node_id, target_port_id);
-    // SAFETY: the caller's promise.
+    // SAFETY: port and memory are as this call asks for, which that one does, too.
     unsafe {
         gm_directed_send_with_callback(
             p,
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn gm_get(
     let teller = Teller::Call { callback, context };
     let (op, local) = (Op::Get { address: remote_buffer }, address(local_buffer));
     let (node, port) = (target_node_id, target_port_id);
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or open, and the message stays: this call asks for both.
     unsafe { send(p, Wish { op, local, len, priority, node, port, teller }) }
 }
 
@@ -280,7 +280,7 @@ unsafe fn after_failure(
 ) {
     let teller = Teller::Call { callback, context };
     let wish = Wish { op: Op::Message { size: 0 }, local: 0, len: 0, priority, node, port, teller };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, (), |inner| inner.port.settle_failure(&wish, go_on)) }
 }
 
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn gm_resume_sending(
     callback: Callback,
     context: *mut c_void,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { after_failure(p, (priority, target_node_id, target_port_id), (callback, context), true) }
 }
 
@@ -318,14 +318,14 @@ pub unsafe extern "C" fn gm_drop_sends(
     callback: Callback,
     context: *mut c_void,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { after_failure(p, (priority, target_node_id, target_port_id), (callback, context), false) }
 }
 
 /// # Safety
 /// `p` is NULL or a port that is open.
 unsafe fn pool<T>(p: *mut Handle, priority: c_uint, other: T, f: impl FnOnce(&mut u32) -> T) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { with(p, other, |inner| f(&mut inner.port.pool[priority as usize & 1])) }
 }
 
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn gm_alloc_send_token(p: *mut Handle, priority: c_uint) -
         *left -= u32::from(some);
         some.into()
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { pool(p, priority, 0, take) }
 }
 
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn gm_alloc_send_token(p: *mut Handle, priority: c_uint) -
 //= GM, gm_send_token_available
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_send_token_available(p: *mut Handle, priority: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { pool(p, priority, 0, |left| (*left > 0).into()) }
 }
 
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn gm_send_token_available(p: *mut Handle, priority: c_uin
 //= GM, gm_free_send_token
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_free_send_token(p: *mut Handle, priority: c_uint) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { gm_free_send_tokens(p, priority, 1) }
 }
 
@@ -374,6 +374,6 @@ pub unsafe extern "C" fn gm_free_send_token(p: *mut Handle, priority: c_uint) {
 //= GM, gm_free_send_tokens
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_free_send_tokens(p: *mut Handle, priority: c_uint, count: c_uint) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     unsafe { pool(p, priority, (), |left| *left = left.saturating_add(count)) }
 }

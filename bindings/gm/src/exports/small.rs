@@ -40,7 +40,7 @@ pub unsafe extern "C" fn gm_crc(ptr: *mut c_void, len: c_ulong) -> c_ulong {
     if ptr.is_null() || len == 0 {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program has so many bytes there.
     crc(unsafe { std::slice::from_raw_parts(ptr.cast::<u8>(), len as usize) }).into()
 }
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn gm_crc(ptr: *mut c_void, len: c_ulong) -> c_ulong {
 //= GM, gm_crc_str
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_crc_str(ptr: *const c_char) -> c_ulong {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program gives strings, which end.
     crc(unsafe { CStr::from_ptr(ptr) }.to_bytes()).into()
 }
 
@@ -97,7 +97,7 @@ pub extern "C" fn gm_create_mutex() -> *mut libc::pthread_mutex_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_destroy_mutex(mu: *mut libc::pthread_mutex_t) {
     if !mu.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the creating call made it of a box, and the program has no more use for it.
         unsafe {
             libc::pthread_mutex_destroy(mu);
             drop(Box::from_raw(mu));
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn gm_destroy_mutex(mu: *mut libc::pthread_mutex_t) {
 //= GM, gm_mutex_enter
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mutex_enter(mu: *mut libc::pthread_mutex_t) {
-    // SAFETY: the caller's promise.
+    // SAFETY: not NULL, so it is a mutex that gm_create_mutex made.
     unsafe { libc::pthread_mutex_lock(mu) };
 }
 
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn gm_mutex_enter(mu: *mut libc::pthread_mutex_t) {
 //= GM, gm_mutex_exit
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mutex_exit(mu: *mut libc::pthread_mutex_t) {
-    // SAFETY: the caller's promise.
+    // SAFETY: not NULL, so it is a mutex that gm_create_mutex made.
     unsafe { libc::pthread_mutex_unlock(mu) };
 }
 
@@ -135,7 +135,8 @@ impl MarkSet {
     /// # Safety
     /// `mark` can be read.
     unsafe fn has(&self, mark: *mut c_ulong) -> bool {
-        // SAFETY: the caller's promise. What is in a mark that was never made is no matter.
+        // SAFETY: a mark can be read, as this asks for. What is in one that was never made is no
+        // matter.
         let place = unsafe { mark.read() };
         self.0.get(place as usize) == Some(&mark.addr())
     }
@@ -151,7 +152,7 @@ pub unsafe extern "C" fn gm_create_mark_set(set: *mut *mut MarkSet, _init_count:
     if set.is_null() {
         return Status::InvalidParameter as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not NULL, and then it can be written: this call asks for that itself.
     unsafe { set.write(Box::into_raw(Box::default())) };
     Status::Success as c_int
 }
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn gm_create_mark_set(set: *mut *mut MarkSet, _init_count:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_destroy_mark_set(set: *mut MarkSet) {
     if !set.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the creating call made it of a box, and the program has no more use for it.
         drop(unsafe { Box::from_raw(set) });
     }
 }
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn gm_destroy_mark_set(set: *mut MarkSet) {
 //= GM, gm_mark
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mark(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(set) = set.as_mut() else { return Status::InvalidParameter as c_int };
         if !set.has(m) {
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn gm_mark(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
 //= GM, gm_mark_is_valid
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mark_is_valid(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe { set.as_ref().is_some_and(|set| set.has(m)).into() }
 }
 
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn gm_mark_is_valid(set: *mut MarkSet, m: *mut c_ulong) ->
 //= GM, gm_unmark
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_unmark(set: *mut MarkSet, m: *mut c_ulong) {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         if let Some(set) = set.as_mut()
             && set.has(m)
@@ -227,7 +228,7 @@ pub unsafe extern "C" fn gm_unmark(set: *mut MarkSet, m: *mut c_ulong) {
 //= GM, gm_unmark_all
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_unmark_all(set: *mut MarkSet) {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     if let Some(set) = unsafe { set.as_mut() } {
         set.0.clear();
     }
@@ -260,7 +261,7 @@ pub unsafe extern "C" fn gm_destroy_lookaside(l: *mut Lookaside) {
     if l.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the creating call made it of a box, and the program has no more use for it.
     let list = unsafe { Box::from_raw(l) };
     for base in list.free {
         // SAFETY: it came from malloc.
@@ -275,7 +276,7 @@ pub unsafe extern "C" fn gm_destroy_lookaside(l: *mut Lookaside) {
 //= GM, gm_lookaside_alloc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_lookaside_alloc(l: *mut Lookaside) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
         let Some(list) = l.as_mut() else { return null_mut() };
         let Some(len) = list.len.checked_add(FRONT) else { return null_mut() };
@@ -295,7 +296,7 @@ pub unsafe extern "C" fn gm_lookaside_alloc(l: *mut Lookaside) -> *mut c_void {
 //= GM, gm_lookaside_zalloc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_lookaside_zalloc(l: *mut Lookaside) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: the list is open, as this call asks for, and what it gives has its length.
     unsafe {
         let entry = gm_lookaside_alloc(l);
         if !entry.is_null() {
@@ -315,7 +316,7 @@ pub unsafe extern "C" fn gm_lookaside_free(ptr: *mut c_void) {
     if ptr.is_null() {
         return;
     }
-    // SAFETY: the caller's promise: its list stands in front.
+    // SAFETY: what the program gives back came from a list, and that list stands in front.
     unsafe {
         let base = ptr.byte_sub(FRONT);
         (*base.cast::<*mut Lookaside>().read()).free.push(base);
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn gm_zone_create_zone(base: *mut c_void, len: c_ulong) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_zone_destroy_zone(zone: *mut Zone) {
     if !zone.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the creating call made it of a box, and the program has no more use for it.
         drop(unsafe { Box::from_raw(zone) });
     }
 }
@@ -368,7 +369,7 @@ pub unsafe extern "C" fn gm_zone_destroy_zone(zone: *mut Zone) {
 //= GM, gm_zone_malloc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_zone_malloc(zone: *mut Zone, length: c_ulong) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     let Some(zone) = (unsafe { zone.as_mut() }) else { return null_mut() };
     let Some(length) = (length as usize).max(1).checked_next_multiple_of(PIECE) else { return null_mut() };
     let mut at = 0;
@@ -394,7 +395,7 @@ pub unsafe extern "C" fn gm_zone_malloc(zone: *mut Zone, length: c_ulong) -> *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_zone_calloc(zone: *mut Zone, count: c_ulong, length: c_ulong) -> *mut c_void {
     let Some(all) = count.checked_mul(length) else { return null_mut() };
-    // SAFETY: the caller's promise.
+    // SAFETY: the zone is open, as this call asks for, and the piece is as long as was asked.
     unsafe {
         let piece = gm_zone_malloc(zone, all);
         if !piece.is_null() {
@@ -411,7 +412,7 @@ pub unsafe extern "C" fn gm_zone_calloc(zone: *mut Zone, count: c_ulong, length:
 //= GM, gm_zone_free
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_zone_free(zone: *mut Zone, a: *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     let Some(zone) = (unsafe { zone.as_mut() }) else { return a };
     let at = a.addr().wrapping_sub(zone.base.addr());
     if zone.taken.remove(&at).is_some() { null_mut() } else { a }
@@ -424,7 +425,7 @@ pub unsafe extern "C" fn gm_zone_free(zone: *mut Zone, a: *mut c_void) -> *mut c
 //= GM, gm_zone_addr_in_zone
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_zone_addr_in_zone(zone: *mut Zone, p: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: NULL, or an event that the program was shown and has not asked for the next.
     let zone = unsafe { zone.as_ref() };
     zone.is_some_and(|zone| p.addr().wrapping_sub(zone.base.addr()) < zone.len).into()
 }

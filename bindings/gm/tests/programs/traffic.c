@@ -91,8 +91,10 @@ static void get_some(uint64_t *random, unsigned priority, unsigned node) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t mine, theirs[2], own_delay = 77;
+    uint64_t mine, theirs[2], own_delay = 77, own_gets;
     unsigned node = 0, size, priority;
+    /* How many gets go before the next message: which it is depends on no time. */
+    int before;
     int count, sent = 0, received = 0;
     struct message next[2];
     struct { void *at; unsigned size, priority, tag; int when; } withheld[256];
@@ -104,6 +106,8 @@ int main(int argc, char **argv) {
     IS(gm_host_name_to_node_id_ex(p, 1000000, argv[1], &node), GM_SUCCESS);
     mine = strtoull(argv[2], NULL, 10);
     theirs[0] = theirs[1] = strtoull(argv[3], NULL, 10);
+    own_gets = mine ^ 77;
+    before = rnd(&own_gets) % 4 == 0;
     count = atoi(argv[4]);
     share();
     free_tokens = (int)gm_num_send_tokens(p);
@@ -121,11 +125,12 @@ int main(int argc, char **argv) {
         gm_recv_event_t *e;
         int i;
         loops++;
-        if (sent < count && free_tokens > 0) {
+        if (sent < count && free_tokens > before) {
             struct message m = make(&mine);
             unsigned char *bytes = malloc(m.len + 1);
             fill(bytes, &m);
-            if (free_tokens > 1 && rnd(&own_delay) % 4 == 0) get_some(&own_delay, m.priority, node);
+            if (before) get_some(&own_delay, m.priority, node);
+            before = rnd(&own_gets) % 4 == 0;
             free_tokens--;
             sent++;
             if (rnd(&own_delay) & 1)
@@ -134,7 +139,7 @@ int main(int argc, char **argv) {
                 gm_send_to_peer_with_callback(p, bytes, m.size, m.len, m.priority, node, done, bytes);
         }
         /* Nobody waits who has something to do. */
-        e = kept > 0 || (sent < count && free_tokens > 0) ? gm_receive(p) : gm_blocking_receive_no_spin(p);
+        e = kept > 0 || (sent < count && free_tokens > before) ? gm_receive(p) : gm_blocking_receive_no_spin(p);
         if (is_receive(e)) {
             unsigned pr = GM_RECV_EVENT_TYPE(e) & 1 ? 0 : 1; /* odd kinds are of low priority */
             struct message *m = &next[pr];
