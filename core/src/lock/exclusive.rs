@@ -3,6 +3,7 @@
 use super::{ContextLock, Section};
 use crate::crowding::Crowding;
 use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ impl<T> Exclusive<T> {
             }
             panic!("a thread takes a lock that it holds");
         }
-        ExclusiveGuard { of: self, section }
+        ExclusiveGuard { of: self, section, of_this_thread: PhantomData }
     }
 }
 
@@ -72,11 +73,22 @@ impl<T> std::fmt::Debug for Exclusive<T> {
 }
 
 /// The data, until this is dropped.
+///
+/// It stays with its thread:
+/// ```compile_fail
+/// # use lapis_core::lock::{Exclusive, ExclusiveGuard};
+/// fn goes<T: Send>(_: T) {}
+/// fn guard(guard: ExclusiveGuard<'_, u8>) {
+///     goes(guard);
+/// }
+/// ```
 #[must_use = "it gives the lock back when it is dropped"]
 pub struct ExclusiveGuard<'a, T> {
     of: &'a Exclusive<T>,
     /// How the lock was taken, if by the bias.
     section: Option<Section<'a>>,
+    /// A lock belongs to the thread that took it.
+    of_this_thread: PhantomData<*const ()>,
 }
 
 impl<T> std::fmt::Debug for ExclusiveGuard<'_, T> {
