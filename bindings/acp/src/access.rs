@@ -271,32 +271,65 @@ impl Process {
     }
 }
 
-/// Copies bytes that may overlap. Words that programs wait for are written as such.
+/// Longest copy that is made word by word where both ends are aligned: the library's own structures
+/// are shorter, and are read while others write them.
+const BY_WORDS: usize = 128;
+
+/// Copies bytes that may overlap. Words that programs wait for are read and written as such.
 ///
 /// # Safety
 /// Both are valid for `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
-    let aligned = |to: usize| to.is_multiple_of(len);
+    let aligned = |place: usize| place.is_multiple_of(len);
     // SAFETY: valid by the contract above, and aligned where that is needed.
     unsafe {
         match len {
             8 if aligned(to.addr()) => {
-                let word = from.cast::<u64>().read_unaligned();
+                let word = if aligned(from.addr()) {
+                    (*from.cast::<AtomicU64>()).load(Ordering::Relaxed)
+                } else {
+                    from.cast::<u64>().read_unaligned()
+                };
                 // SYNC: Release: whoever sees the word sees what was copied before it.
                 (*to.cast::<AtomicU64>()).store(word, Ordering::Release);
             }
             4 if aligned(to.addr()) => {
-                let word = from.cast::<u32>().read_unaligned();
+                let word = if aligned(from.addr()) {
+                    (*from.cast::<AtomicU32>()).load(Ordering::Relaxed)
+                } else {
+                    from.cast::<u32>().read_unaligned()
+                };
                 // SYNC: Release: whoever sees the word sees what was copied before it.
                 (*to.cast::<AtomicU32>()).store(word, Ordering::Release);
             }
             _ => {
-                std::ptr::copy(from, to, len);
+                if len <= BY_WORDS && (to.addr() | from.addr() | len).is_multiple_of(8) {
+                    move_words(to.cast(), from.cast(), len / 8);
+                } else {
+                    std::ptr::copy(from, to, len);
+                }
                 // SYNC: Release: what is stored afterwards is seen afterwards.
                 fence(Ordering::Release);
             }
         }
+    }
+}
+
+/// Copies words that may overlap, each in one piece.
+///
+/// # Safety
+/// Both are valid for so many words, and aligned to them.
+unsafe fn move_words(to: *const AtomicU64, from: *const AtomicU64, count: usize) {
+    // SAFETY: below `count`, by both loops; valid and aligned, the contract says.
+    let one = |at: usize| unsafe {
+        (*to.add(at)).store((*from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed)
+    };
+    // A destination that begins within the source is filled from its end.
+    if to.addr().wrapping_sub(from.addr()) < count * 8 {
+        (0..count).rev().for_each(one);
+    } else {
+        (0..count).for_each(one);
     }
 }
 

@@ -186,10 +186,8 @@ impl Process {
 
     /// Gives back what an end had: the buffer is the program's again.
     fn give_back(&self, key: u64, counters: u64) -> Result {
-        let region = self.regions().unregister(key)?;
-        if Arc::strong_count(&region) > 1 {
-            self.wait(|| Arc::strong_count(&region) == 1)?;
-        }
+        let mut region = self.regions().unregister(key)?;
+        self.wait_for_owners(&mut region)?;
         self.free(counters)
     }
 

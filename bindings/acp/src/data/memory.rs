@@ -8,7 +8,6 @@ use crate::access::{Atomic, Operator, Place, What, Work, apply, move_bytes};
 use crate::error::{Error, Result, of_core};
 use crate::process::Process;
 use lapis_core::sync::{Ordering, fence};
-use std::sync::Arc;
 
 /// Pieces of memory that a copy's two ends consist of, in order.
 pub(crate) type Parts = Vec<(u64, u64)>;
@@ -173,8 +172,8 @@ impl Process {
         let key = self.regions().register(base, size_of_val(words.as_slice()) as u64)?;
         let world = self.world();
         let outcome = f(world.space.address(world.rank, key));
-        let region = self.regions().unregister(key)?;
-        if Arc::strong_count(&region) > 1 && self.wait(|| Arc::strong_count(&region) == 1).is_err() {
+        let mut region = self.regions().unregister(key)?;
+        if self.wait_for_owners(&mut region).is_err() {
             // A message may still write there: better lost than given to somebody else.
             std::mem::forget(words);
             return Err(Error::Wait);

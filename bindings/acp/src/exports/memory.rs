@@ -4,7 +4,6 @@ use super::{call, command, process};
 use crate::error::Error;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// Colours: all networks between two processes are used at once, so there is one.
 const COLORS: c_int = 1;
@@ -36,11 +35,8 @@ pub extern "C" fn acp_unregister_memory(atkey: u64) -> c_int {
         if world.rank_of(atkey).ok() != Some(world.rank) {
             return Err(Error::Key);
         }
-        let region = process.regions().unregister(world.space.position(atkey))?;
-        if Arc::strong_count(&region) > 1 {
-            process.wait(|| Arc::strong_count(&region) == 1)?;
-        }
-        Ok(())
+        let mut region = process.regions().unregister(world.space.position(atkey))?;
+        process.wait_for_owners(&mut region)
     })
 }
 
