@@ -6,6 +6,7 @@
 //! the origin. An atomic operation on memory that is not mapped is its owner's to apply, by the
 //! same instructions: one variable stays atomic, whichever way operations on it travel.
 
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::order::{ALL, CONT, NULL, Needs};
 use crate::process::{Process, World};
@@ -115,10 +116,10 @@ impl Process {
     /// The same in general.
     pub(crate) fn begin_copy(&self, dst: u64, src: u64, len: u64, order: u64) -> Result<u64> {
         let world = self.world();
-        world.rank_of(dst)?;
-        world.rank_of(src)?;
-        self.check_mine(dst, len)?;
-        self.check_mine(src, len)?;
+        world.rank_of(dst).at("dst", dst)?;
+        world.rank_of(src).at("src", src)?;
+        self.check_mine(dst, len).at("dst", dst)?;
+        self.check_mine(src, len).at("src", src)?;
         self.begin(order, |handle| Work { handle, dst, src, what: What::Copy(len) })
     }
 
@@ -146,15 +147,17 @@ impl Process {
     /// The same in general.
     pub(crate) fn begin_atomic(&self, dst: u64, src: u64, atomic: Atomic, order: u64) -> Result<u64> {
         let (world, width) = (self.world(), u64::from(atomic.width));
-        if !src.is_multiple_of(width) || !dst.is_multiple_of(width) {
-            return Err(Error::Alignment);
+        for (name, address) in [("src", src), ("dst", dst)] {
+            if !address.is_multiple_of(width) {
+                return Err(Error::Alignment).at(name, address);
+            }
         }
-        world.rank_of(src)?;
-        if world.rank_of(dst)? != world.rank {
-            return Err(Error::NotLocal);
+        world.rank_of(src).at("src", src)?;
+        if world.rank_of(dst).at("dst", dst)? != world.rank {
+            return Err(Error::NotLocal).at("dst", dst);
         }
-        self.check_mine(dst, width)?;
-        self.check_mine(src, width)?;
+        self.check_mine(dst, width).at("dst", dst)?;
+        self.check_mine(src, width).at("src", src)?;
         self.begin(order, |handle| Work { handle, dst, src, what: What::Atomic(atomic) })
     }
 
@@ -282,7 +285,8 @@ const BY_WORDS: usize = 128;
 #[inline(always)]
 pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
     let aligned = |place: usize| place.is_multiple_of(len);
-    // SAFETY: valid by the contract above, and aligned where that is needed.
+    // SAFETY: both places have `len` bytes; words are read and written as atomics only where the
+    // address is a multiple of their size.
     unsafe {
         match len {
             8 if aligned(to.addr()) => {
@@ -321,7 +325,7 @@ pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
 /// # Safety
 /// Both are valid for so many words, and aligned to them.
 unsafe fn move_words(to: *const AtomicU64, from: *const AtomicU64, count: usize) {
-    // SAFETY: below `count`, by both loops; valid and aligned, the contract says.
+    // SAFETY: both loops stay below `count`, and both places have so many aligned words.
     let one = |at: usize| unsafe {
         (*to.add(at)).store((*from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed)
     };
@@ -339,7 +343,7 @@ unsafe fn move_words(to: *const AtomicU64, from: *const AtomicU64, count: usize)
 /// `to` is valid for `width` bytes, 4 or 8, and aligned to them.
 #[inline(always)]
 pub(crate) unsafe fn store(to: *mut u8, width: u32, value: u64) {
-    // SAFETY: by the contract above.
+    // SAFETY: `to` has `width` bytes and is a multiple of that; atomics have their integers' layout.
     unsafe {
         if width == 4 {
             (*to.cast::<AtomicU32>()).store(value as u32, Ordering::Relaxed);
@@ -357,7 +361,8 @@ pub(crate) unsafe fn store(to: *mut u8, width: u32, value: u64) {
 pub(crate) unsafe fn apply(at: *mut u8, atomic: Atomic) -> u64 {
     macro_rules! run {
         ($atomic:ty, $word:ty) => {{
-            // SAFETY: valid and aligned by the contract above; the types have the same layout.
+            // SAFETY: `at` has the operation's width and is a multiple of it; an atomic has its
+            // integer's layout.
             let v = unsafe { &*at.cast::<$atomic>() };
             let (value, compare) = (atomic.operand as $word, atomic.compare as $word);
             // SYNC: AcqRel with each other, in whichever process: how programs publish data.

@@ -7,7 +7,7 @@ use crate::channel::Channels;
 use crate::channel_lane::{BYTES as LANE, Lanes, Writer};
 use crate::data::Data;
 use crate::data::numbered::Iterators;
-use crate::diagnostics;
+use crate::diagnostics::{self, Blame as _};
 use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
 use crate::order::Order;
@@ -81,7 +81,7 @@ impl World {
     }
 
     pub(crate) fn block(&self, rank: u32) -> Result<&Block> {
-        self.blocks.get(rank as usize).ok_or(Error::Rank)
+        self.blocks.get(rank as usize).ok_or(Error::Rank).of("rank", rank)
     }
 
     /// Bytes of a block before the heap.

@@ -49,7 +49,7 @@ impl Process {
                 let bounce = self.bounced(vec![0; len.div_ceil(8)], |buffer| {
                     self.run(buffer, from, What::Copy(len as u64))
                 })?;
-                // SAFETY: the buffer is as long, and so is `into`, the contract says.
+                // SAFETY: the buffer was made for `len` bytes, and `into` has room for as many.
                 unsafe { std::ptr::copy_nonoverlapping(bounce.as_ptr().cast(), into, len) };
                 Ok(())
             }
@@ -81,7 +81,7 @@ impl Process {
             }
             Place::Far(_) => {
                 let mut bounce = vec![0_u64; len.div_ceil(8)];
-                // SAFETY: the buffer is as long, and so is `from`, the contract says.
+                // SAFETY: the buffer was made for `len` bytes, and `from` has as many.
                 unsafe { std::ptr::copy_nonoverlapping(from, bounce.as_mut_ptr().cast(), len) };
                 self.bounced(bounce, |buffer| self.run(to, buffer, What::Copy(len as u64))).map(drop)
             }
