@@ -2,8 +2,8 @@
 //! nothing else.
 //!
 //! * C programs of LAPI and ACP, and unit tests, under ThreadSanitizer. The compiler's sanitizer
-//!   works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a standard
-//!   library compiled with it, for which a toolchain's sources are rarely installed. Hence
+//!   works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a
+//!   standard library compiled with it, for which a toolchain's sources are rarely installed. Hence
 //!   `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`,
 //!   which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code

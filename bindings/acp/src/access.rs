@@ -343,7 +343,7 @@ unsafe fn move_words(to: *const AtomicU64, from: *const AtomicU64, count: usize)
 /// `to` is valid for `width` bytes, 4 or 8, and aligned to them.
 #[inline(always)]
 pub(crate) unsafe fn store(to: *mut u8, width: u32, value: u64) {
-    // SAFETY: `to` has `width` bytes and is a multiple of that; atomics have their integers' layout.
+    // SAFETY: `to` has `width` bytes and is a multiple of that; an atomic has its integer's layout.
     unsafe {
         if width == 4 {
             (*to.cast::<AtomicU32>()).store(value as u32, Ordering::Relaxed);
@@ -386,6 +386,23 @@ pub(crate) unsafe fn apply(at: *mut u8, atomic: Atomic) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_move_as_a_whole_however_the_places_overlap() {
+        for len in [0, 3, 4, 8, 16, 24, 64, 120, BY_WORDS, BY_WORDS + 8] {
+            for (to, from) in [(0, 0), (0, 8), (8, 0), (0, 64), (64, 0), (4, 0), (0, 3), (16, 160)] {
+                let mut words: [u64; 40] = std::array::from_fn(|at| at as u64 * 0x0101_0101_0101_0101 + 7);
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                let mut wanted = bytes;
+                wanted.copy_within(from..from + len, to);
+                let base = words.as_mut_ptr().cast::<u8>();
+                // SAFETY: both places lie within the words.
+                unsafe { move_bytes(base.add(to), base.add(from), len) };
+                let moved: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                assert_eq!(moved, wanted, "{len} bytes from {from} to {to}");
+            }
+        }
+    }
 
     #[test]
     fn every_operator_gives_what_was_and_leaves_what_shall_be() {
