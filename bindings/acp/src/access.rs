@@ -6,6 +6,7 @@
 //! the origin. An atomic operation on memory that is not mapped is its owner's to apply, by the
 //! same instructions: one variable stays atomic, whichever way operations on it travel.
 
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::order::{ALL, CONT, NULL, Needs};
 use crate::process::{Process, World};
@@ -115,10 +116,10 @@ impl Process {
     /// The same in general.
     pub(crate) fn begin_copy(&self, dst: u64, src: u64, len: u64, order: u64) -> Result<u64> {
         let world = self.world();
-        world.rank_of(dst)?;
-        world.rank_of(src)?;
-        self.check_mine(dst, len)?;
-        self.check_mine(src, len)?;
+        world.rank_of(dst).at("dst", dst)?;
+        world.rank_of(src).at("src", src)?;
+        self.check_mine(dst, len).at("dst", dst)?;
+        self.check_mine(src, len).at("src", src)?;
         self.begin(order, |handle| Work { handle, dst, src, what: What::Copy(len) })
     }
 
@@ -146,15 +147,17 @@ impl Process {
     /// The same in general.
     pub(crate) fn begin_atomic(&self, dst: u64, src: u64, atomic: Atomic, order: u64) -> Result<u64> {
         let (world, width) = (self.world(), u64::from(atomic.width));
-        if !src.is_multiple_of(width) || !dst.is_multiple_of(width) {
-            return Err(Error::Alignment);
+        for (name, address) in [("src", src), ("dst", dst)] {
+            if !address.is_multiple_of(width) {
+                return Err(Error::Alignment).at(name, address);
+            }
         }
-        world.rank_of(src)?;
-        if world.rank_of(dst)? != world.rank {
-            return Err(Error::NotLocal);
+        world.rank_of(src).at("src", src)?;
+        if world.rank_of(dst).at("dst", dst)? != world.rank {
+            return Err(Error::NotLocal).at("dst", dst);
         }
-        self.check_mine(dst, width)?;
-        self.check_mine(src, width)?;
+        self.check_mine(dst, width).at("dst", dst)?;
+        self.check_mine(src, width).at("src", src)?;
         self.begin(order, |handle| Work { handle, dst, src, what: What::Atomic(atomic) })
     }
 
@@ -271,32 +274,66 @@ impl Process {
     }
 }
 
-/// Copies bytes that may overlap. Words that programs wait for are written as such.
+/// Longest copy that is made word by word where both ends are aligned: the library's own structures
+/// are shorter, and are read while others write them.
+const BY_WORDS: usize = 128;
+
+/// Copies bytes that may overlap. Words that programs wait for are read and written as such.
 ///
 /// # Safety
 /// Both are valid for `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
-    let aligned = |to: usize| to.is_multiple_of(len);
-    // SAFETY: valid by the contract above, and aligned where that is needed.
+    let aligned = |place: usize| place.is_multiple_of(len);
+    // SAFETY: both places have `len` bytes; words are read and written as atomics only where the
+    // address is a multiple of their size.
     unsafe {
         match len {
             8 if aligned(to.addr()) => {
-                let word = from.cast::<u64>().read_unaligned();
+                let word = if aligned(from.addr()) {
+                    (*from.cast::<AtomicU64>()).load(Ordering::Relaxed)
+                } else {
+                    from.cast::<u64>().read_unaligned()
+                };
                 // SYNC: Release: whoever sees the word sees what was copied before it.
                 (*to.cast::<AtomicU64>()).store(word, Ordering::Release);
             }
             4 if aligned(to.addr()) => {
-                let word = from.cast::<u32>().read_unaligned();
+                let word = if aligned(from.addr()) {
+                    (*from.cast::<AtomicU32>()).load(Ordering::Relaxed)
+                } else {
+                    from.cast::<u32>().read_unaligned()
+                };
                 // SYNC: Release: whoever sees the word sees what was copied before it.
                 (*to.cast::<AtomicU32>()).store(word, Ordering::Release);
             }
             _ => {
-                std::ptr::copy(from, to, len);
+                if len <= BY_WORDS && (to.addr() | from.addr() | len).is_multiple_of(8) {
+                    move_words(to.cast(), from.cast(), len / 8);
+                } else {
+                    std::ptr::copy(from, to, len);
+                }
                 // SYNC: Release: what is stored afterwards is seen afterwards.
                 fence(Ordering::Release);
             }
         }
+    }
+}
+
+/// Copies words that may overlap, each in one piece.
+///
+/// # Safety
+/// Both are valid for so many words, and aligned to them.
+unsafe fn move_words(to: *const AtomicU64, from: *const AtomicU64, count: usize) {
+    // SAFETY: both loops stay below `count`, and both places have so many aligned words.
+    let one = |at: usize| unsafe {
+        (*to.add(at)).store((*from.add(at)).load(Ordering::Relaxed), Ordering::Relaxed)
+    };
+    // A destination that begins within the source is filled from its end.
+    if to.addr().wrapping_sub(from.addr()) < count * 8 {
+        (0..count).rev().for_each(one);
+    } else {
+        (0..count).for_each(one);
     }
 }
 
@@ -306,7 +343,7 @@ pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
 /// `to` is valid for `width` bytes, 4 or 8, and aligned to them.
 #[inline(always)]
 pub(crate) unsafe fn store(to: *mut u8, width: u32, value: u64) {
-    // SAFETY: by the contract above.
+    // SAFETY: `to` has `width` bytes and is a multiple of that; an atomic has its integer's layout.
     unsafe {
         if width == 4 {
             (*to.cast::<AtomicU32>()).store(value as u32, Ordering::Relaxed);
@@ -324,7 +361,8 @@ pub(crate) unsafe fn store(to: *mut u8, width: u32, value: u64) {
 pub(crate) unsafe fn apply(at: *mut u8, atomic: Atomic) -> u64 {
     macro_rules! run {
         ($atomic:ty, $word:ty) => {{
-            // SAFETY: valid and aligned by the contract above; the types have the same layout.
+            // SAFETY: `at` has the operation's width and is a multiple of it; an atomic has its
+            // integer's layout.
             let v = unsafe { &*at.cast::<$atomic>() };
             let (value, compare) = (atomic.operand as $word, atomic.compare as $word);
             // SYNC: AcqRel with each other, in whichever process: how programs publish data.
@@ -348,6 +386,23 @@ pub(crate) unsafe fn apply(at: *mut u8, atomic: Atomic) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_move_as_a_whole_however_the_places_overlap() {
+        for len in [0, 3, 4, 8, 16, 24, 64, 120, BY_WORDS, BY_WORDS + 8] {
+            for (to, from) in [(0, 0), (0, 8), (8, 0), (0, 64), (64, 0), (4, 0), (0, 3), (16, 160)] {
+                let mut words: [u64; 40] = std::array::from_fn(|at| at as u64 * 0x0101_0101_0101_0101 + 7);
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                let mut wanted = bytes;
+                wanted.copy_within(from..from + len, to);
+                let base = words.as_mut_ptr().cast::<u8>();
+                // SAFETY: both places lie within the words.
+                unsafe { move_bytes(base.add(to), base.add(from), len) };
+                let moved: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                assert_eq!(moved, wanted, "{len} bytes from {from} to {to}");
+            }
+        }
+    }
 
     #[test]
     fn every_operator_gives_what_was_and_leaves_what_shall_be() {

@@ -328,7 +328,7 @@ pub(crate) unsafe fn fill((address, room): Span, data: *const u8, len: usize) ->
     let len = len.min(room as usize);
     if len > 0 {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(address);
-        // SAFETY: readable by the contract; the program has lent the memory until the request ends.
+        // SAFETY: the program has lent the memory, whose bounds it gave, until the request ends.
         unsafe {
             if len <= INLINE { copy_short(data, to, len) } else { to.copy_from_nonoverlapping(data, len) }
         }

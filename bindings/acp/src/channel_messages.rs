@@ -13,6 +13,7 @@
 //! | look | channel, 1 if the sender has no room in the lane, position that it waits for | |
 
 use crate::channel::{Action, Send, Span, request_of_sent};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::protocol::{on, send, send_header, send_words, then, words_of};
@@ -198,11 +199,13 @@ impl Process {
     /// Makes this process's end of a channel.
     pub(crate) fn create_channel(&'static self, sender: i32, receiver: i32) -> Result<u64> {
         let world = self.world();
-        let rank = |rank: i32| u32::try_from(rank).map_err(|_| Error::Rank);
-        let (sender, receiver) = (rank(sender)?, rank(receiver)?);
-        let (from, to) = (world.block(sender)?, world.block(receiver)?);
+        let rank = |name, given: i32| u32::try_from(given).map_err(|_| Error::Rank).of(name, given);
+        let block = |name, rank: u32| world.blocks.get(rank as usize).ok_or(Error::Rank).of(name, rank);
+        let (sender, receiver) = (rank("sender", sender)?, rank("receiver", receiver)?);
+        let (from, to) = (block("sender", sender)?, block("receiver", receiver)?);
+        // One of them is the caller.
         if sender == receiver || !(sender == world.rank || receiver == world.rank) {
-            return Err(Error::Rank);
+            return Err(Error::Rank).of("receiver", receiver);
         }
         let sending = sender == world.rank;
         let other = if sending { to } else { from };
@@ -237,9 +240,9 @@ impl Process {
     /// Begins to send a message or to receive one.
     pub(crate) fn post(&'static self, channel: u64, sending: bool, bytes: Span) -> Result<u64> {
         if bytes.0 == 0 && bytes.1 > 0 {
-            return Err(Error::Null);
+            return Err(Error::Null).at("buf", 0);
         }
-        let (request, actions) = self.channels().post(channel, sending, bytes)?;
+        let (request, actions) = self.channels().post(channel, sending, bytes).at("ch", channel)?;
         if !actions.is_empty() {
             self.perform(actions);
         }
@@ -248,7 +251,7 @@ impl Process {
 
     /// Begins to free this process's end of a channel.
     pub(crate) fn free_channel(&'static self, channel: u64) -> Result<u64> {
-        let (request, actions) = self.channels().free(channel)?;
+        let (request, actions) = self.channels().free(channel).at("ch", channel)?;
         self.perform(actions);
         Ok(request)
     }

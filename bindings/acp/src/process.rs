@@ -7,12 +7,12 @@ use crate::channel::Channels;
 use crate::channel_lane::{BYTES as LANE, Lanes, Writer};
 use crate::data::Data;
 use crate::data::numbered::Iterators;
-use crate::diagnostics;
+use crate::diagnostics::{self, Blame as _};
 use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
 use crate::order::Order;
 use crate::protocol;
-use crate::regions::Regions;
+use crate::regions::{Region, Regions};
 use crate::requests::Requests;
 use crate::segbuf::Segbufs;
 use crate::settings::Settings;
@@ -23,7 +23,7 @@ use lapis_core::sync::{AtomicBool, AtomicPtr, Ordering, fence, membarrier};
 use lapis_core::{Context, Memory};
 use std::collections::VecDeque;
 use std::ptr::null_mut;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// Contexts of equal number in different processes talk to each other; programs that use LAPI or
 /// Rust beside ACP have the small numbers.
@@ -81,7 +81,7 @@ impl World {
     }
 
     pub(crate) fn block(&self, rank: u32) -> Result<&Block> {
-        self.blocks.get(rank as usize).ok_or(Error::Rank)
+        self.blocks.get(rank as usize).ok_or(Error::Rank).of("rank", rank)
     }
 
     /// Bytes of a block before the heap.
@@ -159,7 +159,7 @@ impl Process {
             tracing::error!(target: "lapis::acp", "acp_init: {}", error.with_causes());
             Error::Job
         };
-        let myself = std::sync::Arc::new(OnceLock::new());
+        let myself = Arc::new(OnceLock::new());
         let builder = Context::builder().number(CONTEXT).transport(lapis_loopback::table());
         let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&myself));
         let context = builder.init().map_err(failed)?;
@@ -192,7 +192,7 @@ impl Process {
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
-        let _ = myself.set(process);
+        myself.get_or_init(|| process);
         protocol::install(process).map_err(failed)?;
         process.meet(process.context.task())?;
         process.sync()?;
@@ -261,6 +261,13 @@ impl Process {
         self.context.wait_quietly(done, None).map(drop).map_err(of_core)
     }
 
+    /// Waits until nobody works with memory any more that was unregistered.
+    pub(crate) fn wait_for_owners(&self, region: &mut Arc<Region>) -> Result {
+        // Not the count alone: this orders what the others did before what the caller does next.
+        let mut alone = || Arc::get_mut(region).is_some();
+        if alone() { Ok(()) } else { self.wait(alone) }
+    }
+
     /// Waits until all processes have come here.
     pub(crate) fn sync(&self) -> Result {
         // SYNC: SeqCst: stores to mapped memory precede everything that others do afterwards.
@@ -311,8 +318,8 @@ impl Process {
 }
 
 /// A process that dies ends the operations that need it.
-fn hooks(myself: &std::sync::Arc<OnceLock<&'static Process>>) -> RawHooks {
-    let myself = std::sync::Arc::clone(myself);
+fn hooks(myself: &Arc<OnceLock<&'static Process>>) -> RawHooks {
+    let myself = Arc::clone(myself);
     let died = move |_: &Context, error: &lapis_core::Error, task: u32| {
         use lapis_core::Error as Core;
         if !matches!(error, Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. }) {

@@ -237,13 +237,20 @@ fn fetch_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<De
     let [handle, dst, src, len] = words_of(message.user_header)?;
     let origin = message.source;
     Some(then(move || {
-        if let Err(error) = fetch(process, origin, handle, dst, (src, len)) {
+        if let Err(error) = serve_fetch(process, origin, handle, dst, (src, len)) {
             tell(process, origin, handle, Err(error));
         }
     }))
 }
 
-fn fetch(process: &'static Process, origin: u32, handle: u64, dst: u64, (src, len): (u64, u64)) -> Result {
+/// Reads global memory for others, while whoever may write it does (`tests/tsan` names this).
+fn serve_fetch(
+    process: &'static Process,
+    origin: u32,
+    handle: u64,
+    dst: u64,
+    (src, len): (u64, u64),
+) -> Result {
     let Ok(Place::Near(from, region)) = process.place(src, len) else {
         refused(process, "the source of a copy", src, len, origin);
         return Err(Error::Address);

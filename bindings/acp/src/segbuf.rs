@@ -8,6 +8,7 @@
 //! first one, by which the ends find each other.
 
 use crate::access::{Atomic, Operator};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::order::NULL;
 use crate::process::Process;
@@ -15,7 +16,7 @@ use crate::protocol::{on, send_words, words_of};
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::{Delivery, HandlerId};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 const HELLO: HandlerId = HandlerId(11);
 
@@ -147,15 +148,16 @@ impl Process {
         (size, segments): (u64, u64),
     ) -> Result<u64> {
         let world = self.world();
-        let rank = u32::try_from(other).map_err(|_| Error::Rank)?;
+        let rank = u32::try_from(other).map_err(|_| Error::Rank).of("rank", other)?;
         let task = world.block(rank)?.task;
         if rank == world.rank {
-            return Err(Error::Rank);
+            return Err(Error::Rank).of("rank", rank);
         }
         if address == 0 {
-            return Err(Error::Null);
+            return Err(Error::Null).at("buf", 0);
         }
-        let len = size.checked_mul(segments).filter(|len| *len > 0).ok_or(Error::Size)?;
+        let len = size.checked_mul(segments).filter(|len| *len > 0).ok_or(Error::Size);
+        let len = len.of("segsize", size.cast_signed())?;
         let counters = self.allocate(COUNTERS, world.rank)?;
         let made = self
             .write_words(counters, &[0; (COUNTERS / 8) as usize])
@@ -186,10 +188,8 @@ impl Process {
 
     /// Gives back what an end had: the buffer is the program's again.
     fn give_back(&self, key: u64, counters: u64) -> Result {
-        let region = self.regions().unregister(key)?;
-        if Arc::strong_count(&region) > 1 {
-            self.wait(|| Arc::strong_count(&region) == 1)?;
-        }
+        let mut region = self.regions().unregister(key)?;
+        self.wait_for_owners(&mut region)?;
         self.free(counters)
     }
 

@@ -116,7 +116,7 @@ fn programs_of_any_choices_do_what_the_model_says() {
     let choices = scratch("choices");
     let over = transports();
     let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
-    let programs = (2..5u32, 0..over.len(), proptest::collection::vec(any::<u8>(), 0..1500));
+    let programs = (2..9u32, 0..over.len(), proptest::collection::vec(any::<u8>(), 0..1500));
     let outcome = TestRunner::new(config).run(&programs, |(tasks, transport, bytes)| {
         std::fs::write(&choices, &bytes).expect("a scratch file");
         let job = Job::of(tasks).env("LAPIS_TRANSPORT", over[transport]).arg(&choices.to_string_lossy());
@@ -145,6 +145,45 @@ fn heaps_serve_all_processes_at_once() {
 #[test]
 fn what_nobody_gave_is_found_out_and_harms_nothing() {
     succeeds("wild");
+}
+
+/// Each line that `arguments.c` names is there, in order.
+#[test]
+fn errors_say_which_argument_of_which_call_is_wrong() {
+    let source = source("arguments");
+    let end = job(&source).run(&compile(&source)).success();
+    let out = end.stdout();
+    let words: Vec<&str> = out.split_whitespace().collect();
+    let value = |name: &str| {
+        let at = words.iter().position(|word| *word == name).expect("the program prints it");
+        words[at + 1].to_owned()
+    };
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("an address");
+    let ga = number(&value("ga"));
+    let text = std::fs::read_to_string(&source).expect("the source can be read");
+    let wanted = text.lines().filter_map(|line| line.split_once("/* says: ")?.1.split_once(" */"));
+    let said = end.stderr();
+    let mut lines = said.lines();
+    for (line, _) in wanted {
+        let line = line.replace("GA+1", &format!("{:#x}", ga + 1)).replace("GA+2", &format!("{:#x}", ga + 2));
+        let line = line.replace("GA+4", &format!("{:#x}", ga + 4)).replace("GA", &value("ga"));
+        let line = line.replace("GONE", &value("gone")).replace("STARTER", &value("starter"));
+        let line = line.replace("ADDR", &value("addr"));
+        assert!(lines.any(|said| said.contains(&line)), "no line `{line}` (any more) in\n{said}");
+    }
+}
+
+/// More processes than cores, over each transport, with losses over udp.
+#[test]
+fn eight_processes_do_what_two_do() {
+    let faults = "drop=2%,dup=1%,reorder=3%,seed=11";
+    for name in FAR.into_iter().chain(MORE) {
+        let program = compile(&source(name));
+        Job::of(8).env("LAPIS_TRANSPORT", "shm").run(&program).success();
+        if transports().contains(&"udp") {
+            Job::of(6).env("LAPIS_TRANSPORT", "udp").env("LAPIS_CHAOS", faults).run(&program).success();
+        }
+    }
 }
 
 #[test]
@@ -190,6 +229,9 @@ fn workspaces_are_one_memory_in_pieces() {
 /// The programs whose accesses and messages take every way there is.
 const FAR: [&str; 6] = ["copies", "atomics", "orders", "random", "channels", "heaps"];
 
+/// Programs whose processes share structures and buffers.
+const MORE: [&str; 4] = ["shared", "shared_hashed", "segbufs", "workspaces"];
+
 /// Over libfabric's TCP, by keys: no memory is mapped, and nothing is lost on the way.
 #[test]
 fn accesses_and_messages_go_over_libfabric() {
@@ -199,7 +241,7 @@ fn accesses_and_messages_go_over_libfabric() {
     checked(build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING));
     for name in FAR {
         let source = source(name);
-        let job = job(&source)
+        let job = Job::of(5)
             .env("LAPIS_TRANSPORT", "rdma")
             .env("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm")
             .env("LAPIS_RDMA_ADDR", "127.0.0.1");
@@ -213,7 +255,7 @@ fn accesses_and_messages_go_over_libfabric() {
     }
 }
 
-/// Processes of two hosts, several on the first: between some pairs memory is mapped, between
+/// Processes of two hosts, several on each: between some pairs memory is mapped, between
 /// others nothing is, and datagrams get lost there.
 #[test]
 fn processes_of_several_hosts_do_what_those_of_one_do() {
@@ -222,16 +264,14 @@ fn processes_of_several_hosts_do_what_those_of_one_do() {
         return;
     };
     let hosts: Vec<(&str, String)> = net.hosts();
-    let more = ["shared", "shared_hashed", "segbufs", "workspaces"];
-    let kept = FAR.into_iter().chain(more).map(|name| (name, false));
+    let kept = FAR.into_iter().chain(MORE).map(|name| (name, false));
     for (name, losses) in kept.chain([("random", true), ("channels", true)]) {
         if losses && !net.lose(2) {
             eprintln!("skipped: losing datagrams needs nftables");
             return;
         }
         let source = source(name);
-        let tasks: u32 = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
-        let list = format!("{}:{},{}:1", hosts[0].0, tasks - 1, hosts[1].0);
+        let list = format!("{}:3,{}:2", hosts[0].0, hosts[1].0);
         let mut command = Command::new("ip");
         command.args(["netns", "exec", hosts[0].0]).arg(artifacts().join("lapirun"));
         command.args(["-H", &list, "--remote", "ip netns exec {host}", "--address", &hosts[0].1]);
@@ -293,6 +333,28 @@ fn lapi_works_beside() {
 fn macros_name_the_call_of_a_type() {
     let source = source("macros");
     job(&source).succeeds(&compile(&source));
+}
+
+/// As the specification's section 2.3.3 has it: options before the program and among its words, a
+/// file of machines, and an error for other words that begin so.
+#[test]
+fn acprun_starts_programs_and_keeps_its_arguments_from_them() {
+    let program = compile(&source("started"));
+    let nodes = scratch("nodefile");
+    std::fs::write(&nodes, "localhost\n".repeat(4)).expect("a scratch file");
+    let acprun = |words: &[&str]| {
+        let mut command = Command::new(artifacts().join("acprun"));
+        command.args(["-np", "3", &format!("--acp-nodefile={}", nodes.display())]).args(words);
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPIS_TUNING", "none");
+        lapis_testing::run(command)
+    };
+    let name = program.to_string_lossy();
+    let sizes = ["--acp-startermemsize=20000", &name, "one", "--acp-startermemsize-dl=4194304", "two"];
+    acprun(&sizes).expect(0);
+    let refused = acprun(&[&name, "one", "--acp-what=1", "two"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("unknown option \"--acp-what=1\""), "{}", refused.err);
+    let _ = std::fs::remove_file(&nodes);
 }
 
 #[test]

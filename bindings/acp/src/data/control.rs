@@ -11,6 +11,7 @@
 //! read again. The lock is a word of its own, written alone: a block written in one go with the
 //! lock might reach the lock first, and the next holder's body would be written over.
 
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 
@@ -114,6 +115,10 @@ impl Process {
 
     /// Reads a structure's body.
     pub(crate) fn load<const N: usize>(&self, at: u64, mark: u64) -> Result<[u64; N]> {
+        self.load_block(at, mark).at("the structure's address", at)
+    }
+
+    fn load_block<const N: usize>(&self, at: u64, mark: u64) -> Result<[u64; N]> {
         if at == 0 {
             return Err(Error::Null);
         }

@@ -10,6 +10,7 @@
 
 use super::Element;
 use super::control::{Held, mark};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use lapis_core::sync::{AtomicU64, Ordering};
@@ -63,13 +64,14 @@ pub(crate) fn fresh_number(process: &Process) -> u64 {
 
 impl Process {
     pub(super) fn element(&self, number: u64, at: u64) -> Result<Header> {
+        let none = || Err(Error::Iterator).at("the iterator's element", at);
         if at == 0 || !at.is_multiple_of(16) {
-            return Err(Error::Iterator);
+            return none();
         }
         let mut words = [0; 4];
-        self.read_words(at, &mut words)?;
+        self.read_words(at, &mut words).at("the iterator's element", at)?;
         let [owner, next, before, size] = words;
-        if owner == number { Ok(Header { next, before, size }) } else { Err(Error::Iterator) }
+        if owner == number { Ok(Header { next, before, size }) } else { none() }
     }
 
     fn list(&self, at: u64) -> Result<[u64; WORDS]> {

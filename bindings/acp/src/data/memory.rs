@@ -8,7 +8,6 @@ use crate::access::{Atomic, Operator, Place, What, Work, apply, move_bytes};
 use crate::error::{Error, Result, of_core};
 use crate::process::Process;
 use lapis_core::sync::{Ordering, fence};
-use std::sync::Arc;
 
 /// Pieces of memory that a copy's two ends consist of, in order.
 pub(crate) type Parts = Vec<(u64, u64)>;
@@ -50,7 +49,7 @@ impl Process {
                 let bounce = self.bounced(vec![0; len.div_ceil(8)], |buffer| {
                     self.run(buffer, from, What::Copy(len as u64))
                 })?;
-                // SAFETY: the buffer is as long, and so is `into`, the contract says.
+                // SAFETY: the buffer was made for `len` bytes, and `into` has room for as many.
                 unsafe { std::ptr::copy_nonoverlapping(bounce.as_ptr().cast(), into, len) };
                 Ok(())
             }
@@ -82,7 +81,7 @@ impl Process {
             }
             Place::Far(_) => {
                 let mut bounce = vec![0_u64; len.div_ceil(8)];
-                // SAFETY: the buffer is as long, and so is `from`, the contract says.
+                // SAFETY: the buffer was made for `len` bytes, and `from` has as many.
                 unsafe { std::ptr::copy_nonoverlapping(from, bounce.as_mut_ptr().cast(), len) };
                 self.bounced(bounce, |buffer| self.run(to, buffer, What::Copy(len as u64))).map(drop)
             }
@@ -173,8 +172,8 @@ impl Process {
         let key = self.regions().register(base, size_of_val(words.as_slice()) as u64)?;
         let world = self.world();
         let outcome = f(world.space.address(world.rank, key));
-        let region = self.regions().unregister(key)?;
-        if Arc::strong_count(&region) > 1 && self.wait(|| Arc::strong_count(&region) == 1).is_err() {
+        let mut region = self.regions().unregister(key)?;
+        if self.wait_for_owners(&mut region).is_err() {
             // A message may still write there: better lost than given to somebody else.
             std::mem::forget(words);
             return Err(Error::Wait);

@@ -4,6 +4,7 @@
 //! iterators. It goes with the element, or with the list, when this process frees it.
 
 use super::list::ListIt;
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,7 +39,7 @@ impl Iterators {
 
     /// The place that a number stands for.
     pub(crate) fn place(&self, number: i32) -> Result<ListIt> {
-        self.places.get(&number).copied().ok_or(Error::Iterator)
+        self.places.get(&number).copied().ok_or(Error::Iterator).of("it", number)
     }
 
     /// An element is no more.

@@ -1,6 +1,7 @@
 //! Channels. Their handles are numbers in the guise of pointers.
 
 use super::{call, command, process};
+use crate::diagnostics::Blame as _;
 use crate::error::Error;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
@@ -81,7 +82,10 @@ pub extern "C" fn acp_wait_ch(request: Handle) -> usize {
     {
         return size as usize;
     }
-    call("acp_wait_ch", usize::MAX, || process()?.wait_request(number(request)).map(|size| size as usize))
+    call("acp_wait_ch", usize::MAX, || {
+        let size = process()?.wait_request(number(request)).at("request", number(request))?;
+        Ok(size as usize)
+    })
 }
 
 /// Waits for several requests; writes what acp_wait_ch would give of each.
@@ -92,16 +96,17 @@ pub extern "C" fn acp_wait_ch(request: Handle) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_waitall_ch(requests: *mut Handle, count: c_int, sizes: *mut usize) -> c_int {
     command("acp_waitall_ch", |process| {
-        let count = usize::try_from(count).map_err(|_| Error::Size)?;
+        let count = usize::try_from(count).map_err(|_| Error::Size).of("count", count)?;
         if requests.is_null() && count > 0 {
-            return Err(Error::Null);
+            return Err(Error::Null).at("requests", 0);
         }
         let mut first = Ok(());
         for at in 0..count {
-            // SAFETY: `requests` has `count` elements, the contract says.
-            let outcome = process.wait_request(number(unsafe { *requests.add(at) }));
+            // SAFETY: `at` is below `count`, and the program's `requests` has so many elements.
+            let request = number(unsafe { *requests.add(at) });
+            let outcome = process.wait_request(request).at("request", request);
             if !sizes.is_null() {
-                // SAFETY: not null, so `sizes` has room for `count` elements, the contract says.
+                // SAFETY: `sizes` is not null, so the program has made room for `count` sizes.
                 unsafe { sizes.add(at).write(outcome.map_or(usize::MAX, |size| size as usize)) };
             }
             first = first.and(outcome.map(drop));

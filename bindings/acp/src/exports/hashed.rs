@@ -1,6 +1,6 @@
 //! Sets, multisets and maps.
 
-use super::{call, list::rank_of, process};
+use super::{call, process, rank_of};
 use crate::data::hashed::{Hashed, HashedIt};
 use crate::data::table::Kind;
 use crate::data::{Element, Pair};
@@ -25,7 +25,7 @@ unsafe fn create(
     if ranks.is_null() {
         return Err(Error::Null);
     }
-    // SAFETY: not null, so `ranks` has `count` elements, the contract says.
+    // SAFETY: `ranks` is not null, so the program's array of `count` ranks begins there.
     let ranks = unsafe { std::slice::from_raw_parts(ranks, count) };
     process.create_hashed(kind, ranks, slots, rank_of(rank)?)
 }
@@ -47,7 +47,7 @@ macro_rules! calls {
             rank: c_int,
         ) -> Hashed {
             call(stringify!($create), Hashed::default(), || {
-                // SAFETY: `ranks` has `num_ranks` elements, the contract says; null is looked for.
+                // SAFETY: the program's `ranks` has `num_ranks` elements; null is looked for.
                 unsafe { create(Kind::$kind, (ranks, num_ranks), num_slots, rank) }
             })
         }

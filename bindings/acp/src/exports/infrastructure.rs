@@ -22,7 +22,7 @@ pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char)
     call("acp_init", -1, || {
         enter(|| {
             let mut settings = Settings::default();
-            // SAFETY: both are NULL, or point to what `main` was given, the contract says.
+            // SAFETY: both are NULL, or point to the count and the vector that `main` was given.
             unsafe { take_arguments(argc, argv, &mut settings) }?;
             Ok(settings)
         })?;
@@ -105,7 +105,7 @@ pub extern "C" fn acp_finalize() -> c_int {
 //= ACP 1.0, acp_abort
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_abort(str: *const c_char) {
-    // SAFETY: not null, so a string with an end, the contract says.
+    // SAFETY: `str` is not null, so it is a string that ends with a zero.
     let text = if str.is_null() { c"" } else { unsafe { CStr::from_ptr(str) } }.to_string_lossy();
     let errno = ERRNO.get();
     let system = std::io::Error::from_raw_os_error(errno);

@@ -1,18 +1,14 @@
 //! Lists, as release 3.0 has them.
 
-use super::{call, process};
+use super::{call, process, rank_of};
 use crate::data::Element;
 use crate::data::list::{From, ListIt};
 use crate::data::list_order::Comparison;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use std::ffi::c_int;
 
 /// What failed calls give in place of an iterator.
 const NOWHERE: ListIt = ListIt { list: 0, elem: 0 };
-
-pub(super) fn rank_of(rank: c_int) -> Result<u32> {
-    u32::try_from(rank).map_err(|_| Error::Rank)
-}
 
 fn global(element: Element) -> (From, u64) {
     (From::Global(element), element.size as u64)

@@ -1,7 +1,6 @@
 //! Lists, as release 1.0 has them: elements of one size, iterators that are numbers.
 
-use super::list::rank_of;
-use super::{call, process};
+use super::{call, process, rank_of};
 use crate::data::Element;
 use crate::data::list::{From, ListIt};
 use crate::error::{Error, Result};

@@ -1,10 +1,11 @@
 //! Global memory management, and the memory that acp_malloc gives.
 
 use super::{call, command, process};
-use crate::error::Error;
+use crate::diagnostics::Blame as _;
+use crate::error::{Error, Result};
+use crate::process::Process;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// Colours: all networks between two processes are used at once, so there is one.
 const COLORS: c_int = 1;
@@ -16,15 +17,25 @@ pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_i
     call("acp_register_memory", 0, || {
         let process = process()?;
         if addr.is_null() {
-            return Err(Error::Null);
+            return Err(Error::Null).at("addr", 0);
         }
         if !(0..COLORS).contains(&color) {
-            return Err(Error::Color);
+            return Err(Error::Color).of("color", color);
         }
-        let key = process.regions().register(addr.expose_provenance(), size as u64)?;
+        let registered = process.regions().register(addr.expose_provenance(), size as u64);
+        let key = registered.of("size", size as i64)?;
         let world = process.world();
         Ok(world.space.address(world.rank, key))
     })
+}
+
+/// The position of a key of this process's.
+fn position_of_key(process: &Process, atkey: u64) -> Result<u64> {
+    let world = process.world();
+    if world.rank_of(atkey).ok() != Some(world.rank) {
+        return Err(Error::Key).at("atkey", atkey);
+    }
+    Ok(world.space.position(atkey))
 }
 
 /// Unregisters memory. Waits for accesses that are under way.
@@ -32,15 +43,9 @@ pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_i
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_unregister_memory(atkey: u64) -> c_int {
     command("acp_unregister_memory", |process| {
-        let world = process.world();
-        if world.rank_of(atkey).ok() != Some(world.rank) {
-            return Err(Error::Key);
-        }
-        let region = process.regions().unregister(world.space.position(atkey))?;
-        if Arc::strong_count(&region) > 1 {
-            process.wait(|| Arc::strong_count(&region) == 1)?;
-        }
-        Ok(())
+        let position = position_of_key(process, atkey)?;
+        let mut region = process.regions().unregister(position).at("atkey", atkey)?;
+        process.wait_for_owners(&mut region)
     })
 }
 
@@ -50,11 +55,9 @@ pub extern "C" fn acp_unregister_memory(atkey: u64) -> c_int {
 pub extern "C" fn acp_query_ga(atkey: u64, addr: *mut c_void) -> u64 {
     call("acp_query_ga", 0, || {
         let process = process()?;
-        let world = process.world();
-        if world.rank_of(atkey).ok() != Some(world.rank) {
-            return Err(Error::Key);
-        }
-        let position = process.regions().position(world.space.position(atkey), addr.addr())?;
+        let (world, key) = (process.world(), position_of_key(process, atkey)?);
+        process.regions().of_key(key).at("atkey", atkey)?;
+        let position = process.regions().position(key, addr.addr()).at("addr", addr.addr() as u64)?;
         Ok(world.space.address(world.rank, position))
     })
 }
@@ -70,14 +73,14 @@ pub extern "C" fn acp_colors() -> c_int {
 //= ACP 1.0, acp_query_rank
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_rank(ga: u64) -> c_int {
-    call("acp_query_rank", -1, || Ok(process()?.world().rank_of(ga)?.cast_signed()))
+    call("acp_query_rank", -1, || Ok(process()?.world().rank_of(ga).at("ga", ga)?.cast_signed()))
 }
 
 /// The colour of an address, or −1.
 //= ACP 1.0, acp_query_color
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_color(ga: u64) -> c_int {
-    call("acp_query_color", -1, || process()?.world().rank_of(ga).map(|_| 0))
+    call("acp_query_color", -1, || process()?.world().rank_of(ga).at("ga", ga).map(|_| 0))
 }
 
 /// Where memory of this process is, or NULL.
@@ -87,10 +90,10 @@ pub extern "C" fn acp_query_address(ga: u64) -> *mut c_void {
     call("acp_query_address", null_mut(), || {
         let process = process()?;
         let world = process.world();
-        if world.rank_of(ga)? != world.rank {
-            return Err(Error::NotLocal);
+        if world.rank_of(ga).at("ga", ga)? != world.rank {
+            return Err(Error::NotLocal).at("ga", ga);
         }
-        match process.place(ga, 1)? {
+        match process.place(ga, 1).at("ga", ga)? {
             crate::access::Place::Near(at, _) => Ok(at.cast()),
             crate::access::Place::Far(_) => Err(Error::NotLocal),
         }
@@ -103,9 +106,9 @@ pub extern "C" fn acp_query_address(ga: u64) -> *mut c_void {
 pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
     call("acp_query_starter_ga", 0, || {
         let world = process()?.world();
-        let rank = u32::try_from(rank).map_err(|_| Error::Rank)?;
-        world.block(rank)?;
-        Ok(world.space.address(rank, 0))
+        let known =
+            u32::try_from(rank).map_err(|_| Error::Rank).and_then(|known| world.block(known).map(|_| known));
+        Ok(world.space.address(known.of("rank", rank)?, 0))
     })
 }
 
@@ -114,8 +117,8 @@ pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
     call("acp_malloc", 0, || {
-        let rank = u32::try_from(rank).map_err(|_| Error::Rank)?;
-        process()?.allocate(size as u64, rank)
+        let process = process()?;
+        process.allocate(size as u64, super::rank_of(rank)?).of("size", size as i64)
     })
 }
 
@@ -125,6 +128,6 @@ pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
 pub extern "C" fn acp_free(ga: u64) {
     // As free(3) does nothing for NULL.
     if ga != 0 {
-        call("acp_free", (), || process()?.free(ga));
+        call("acp_free", (), || process()?.free(ga).at("ga", ga));
     }
 }

@@ -13,7 +13,7 @@ pub mod workspace;
 
 pub(crate) use infrastructure::{enter, leave};
 
-use crate::diagnostics;
+use crate::diagnostics::{self, Blame as _};
 use crate::error::{Error, Result};
 use crate::process::Process;
 use lapis_core::sync::{AtomicPtr, Ordering};
@@ -40,6 +40,8 @@ fn process() -> Result<&'static Process> {
 /// Runs a call; what fails gives `failed`, sets ACP_ERRNO and says why.
 #[inline(always)]
 fn call<T>(name: &'static str, failed: T, f: impl FnOnce() -> Result<T>) -> T {
+    // What an earlier call blamed and did not fail of.
+    diagnostics::take_argument();
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
@@ -58,7 +60,15 @@ fn call<T>(name: &'static str, failed: T, f: impl FnOnce() -> Result<T>) -> T {
 fn fail(name: &'static str, error: Error) {
     ERRNO.set(error.number());
     diagnostics::install();
-    tracing::error!(target: "lapis::acp", "{name}: {error}");
+    match diagnostics::take_argument() {
+        Some(argument) => tracing::error!(target: "lapis::acp", "{name}: {argument}: {error}"),
+        None => tracing::error!(target: "lapis::acp", "{name}: {error}"),
+    }
+}
+
+/// A rank, as far as its sign says.
+fn rank_of(rank: c_int) -> Result<u32> {
+    u32::try_from(rank).map_err(|_| Error::Rank).of("rank", rank)
 }
 
 /// A call that gives 0, or −1.

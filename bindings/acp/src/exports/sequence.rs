@@ -1,14 +1,10 @@
 //! Vectors and deques.
 
-use super::{call, process};
+use super::{call, process, rank_of};
 use crate::data::Pair;
 use crate::data::sequence::{Kind, SequenceIt};
 use crate::error::Error;
 use std::ffi::c_int;
-
-fn rank_of(rank: c_int) -> Result<u32, Error> {
-    u32::try_from(rank).map_err(|_| Error::Rank)
-}
 
 /// What failed calls give in place of an iterator.
 const NOWHERE: SequenceIt = SequenceIt { sequence: 0, index: 0 };

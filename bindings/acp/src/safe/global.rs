@@ -4,7 +4,6 @@ use super::Job;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 /// Types whose values are bytes and nothing else.
 ///
@@ -205,8 +204,8 @@ impl<'job, T: Plain> Registered<'job, T> {
     /// Nobody reaches the memory afterwards.
     fn unregister(&mut self) {
         let process = self.job.process;
-        let Ok(region) = process.regions().unregister(self.key) else { return };
-        if Arc::strong_count(&region) > 1 && process.wait(|| Arc::strong_count(&region) == 1).is_err() {
+        let Ok(mut region) = process.regions().unregister(self.key) else { return };
+        if process.wait_for_owners(&mut region).is_err() {
             // Somebody may still write there: better lost than given to somebody else.
             std::mem::forget(std::mem::take(&mut self.memory));
         }

@@ -45,6 +45,20 @@ static inline void join(int *argc, char ***argv)
     procs = acp_procs();
 }
 
+/*
+ * One process after the other. Memory that was freed may be given to a structure of another process: who looks at what is left
+ * of its own must be alone.
+ */
+#define IN_TURN(what)                               \
+    do {                                            \
+        for (int turn_ = 0; turn_ < procs; turn_++) { \
+            OK(acp_sync());                         \
+            if (turn_ == me)                        \
+                what;                               \
+        }                                           \
+        OK(acp_sync());                             \
+    } while (0)
+
 static inline acp_ga_t starter(int rank)
 {
     acp_ga_t ga = acp_query_starter_ga(rank);

@@ -252,7 +252,7 @@ int main(int argc, char **argv)
             for (int i = 0; i < 2; i++)
                 check(&models[i]);
     }
-    bad();
+    IN_TURN(bad());
     for (int i = 0; i < 2; i++)
         acp_destroy_list(models[i].list);
     OK(acp_finalize());

@@ -5,7 +5,7 @@
  */
 #include "acheck.h"
 
-#define WORDS 4096
+#define WORDS 8192 /* room for eight processes */
 #define CHAIN 60
 
 /* Memory of three processes, none of which is the caller where there are so many. */

@@ -235,8 +235,8 @@ int main(int argc, char **argv)
         check_vector(i);
         check_deque(i);
     }
-    vector_bad();
-    deque_bad();
+    IN_TURN(vector_bad());
+    IN_TURN(deque_bad());
     /* A vector that is inserted into itself. */
     acp_vector_t twice = acp_create_vector(0, me);
     memcpy(local, "abcdef", 6);
