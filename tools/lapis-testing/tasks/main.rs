@@ -10,8 +10,20 @@ mod talk;
 
 use lapis::{Context, Result};
 use std::process::ExitCode;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+/// Where LAPIS_LOG is set, its diagnostics go to standard error.
+fn show_diagnostics() {
+    let filter = std::env::var("LAPIS_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    if let Some(filter) = filter {
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+        tracing_subscriber::registry().with(lines).with(filter).init();
+    }
+}
 
 fn main() -> ExitCode {
+    show_diagnostics();
     let mut arguments = std::env::args().skip(1);
     let (scenario, detail) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     let outcome = match scenario.as_str() {

@@ -220,6 +220,11 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
         "moved:5:1:5",
         "write:7:1:104,read:9:1:104",
         "moved:3:1:104,sent:80:1:104",
+        // No transfer ends well any more, with an error that may be the memory's.
+        "moved:4:0:5",
+        // A queue that can't be read: its rail stays closed, and whoever uses it must learn of that.
+        "poll:2000:1:5",
+        "poll:2001:1:5",
     ] {
         let done = faulty.run_on_rails(faults, 0);
         assert_eq!(all_ended(faults, done), 6, "{faults}");

@@ -3,6 +3,7 @@
 use crate::ffi::fi_addr_t;
 use crate::header::{Header, Kind, LAST_NUMBER};
 use crate::path::{Path, Retained};
+use crate::stripes::FAILURES;
 use lapis_core::transport::PeerId;
 use std::time::Instant;
 
@@ -34,6 +35,8 @@ pub(crate) struct Peer {
     pub(crate) watched: bool,
     /// Pieces of transfers under way.
     pub(crate) pieces: u32,
+    /// Pieces in a row, of whatever transfers, that were the first to fail on a path.
+    pub(crate) strikes: u32,
     /// When it was last heard of or something to it ended, as far as that was looked at.
     pub(crate) news: Option<Instant>,
     pub(crate) round: Round,
@@ -66,7 +69,8 @@ impl Peer {
         let (down, torn, met, watched) = (false, false, false, false);
         let (sent, acked, again, consumed, told) = (0, 0, 0, 0, 0);
         let (why, to_be_told, news) = (None, None, None);
-        let (current, pieces, round, retained) = (0, 0, Round::default(), Retained::default());
+        let (current, pieces, strikes) = (0, 0, 0);
+        let (round, retained) = (Round::default(), Retained::default());
         Self {
             paths,
             current,
@@ -79,6 +83,7 @@ impl Peer {
             met,
             watched,
             pieces,
+            strikes,
             news,
             round,
             sent,
@@ -133,6 +138,12 @@ impl Peer {
     /// Whether anything is under way to it.
     pub(crate) fn is_owed(&self) -> bool {
         self.sent != self.acked || self.pieces > 0
+    }
+
+    /// A piece of a transfer was the first to fail on a path; whether what failed may go again.
+    pub(crate) fn may_fail(&mut self) -> bool {
+        self.strikes = self.strikes.saturating_add(1);
+        self.strikes <= FAILURES
     }
 
     /// Answers to questions of before count no more.
@@ -328,6 +339,15 @@ mod tests {
         assert!(peer.count_acked(1));
         assert!(peer.count_acked(0), "an older count is no lie");
         assert_eq!(peer.acked, 1);
+    }
+
+    #[test]
+    fn failures_in_a_row_are_borne_a_few_times() {
+        let mut peer = peer(2);
+        for _ in 0..2 {
+            assert_eq!((0..10).filter(|_| peer.may_fail()).count() as u32, FAILURES);
+            peer.strikes = 0;
+        }
     }
 
     #[test]

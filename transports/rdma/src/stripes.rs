@@ -17,7 +17,7 @@ const PIECES: usize = 4;
 const SHORTEST: usize = 64 << 10;
 const LONGEST: usize = 1 << 20;
 /// So often a transfer costs a path whose failure nothing but its own errors shows.
-const FAILURES: u32 = 3;
+pub(crate) const FAILURES: u32 = 3;
 
 /// Part of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,12 @@ impl Stripes {
         self.ready.pop_front()
     }
 
+    /// Whether one with a peer has pieces that no path has taken yet.
+    pub(crate) fn wait_for(&self, peer: PeerId) -> bool {
+        let with = |&place: &usize| self.all[place].as_ref().is_some_and(|s| s.wish.peer == peer);
+        self.ready.iter().any(with)
+    }
+
     /// How many there are.
     pub(crate) fn ready(&self) -> usize {
         self.ready.len()
@@ -255,6 +261,19 @@ mod tests {
             stripes.ended(again, false, None);
             assert!(matches!(stripes.settle(0), Some((Wish { token: 9, .. }, Ok(())))));
         }
+    }
+
+    #[test]
+    fn pieces_that_no_path_takes_are_waited_for() {
+        let mut stripes = striped(Direction::Get, SHORTEST);
+        assert!(stripes.wait_for(1) && !stripes.wait_for(0));
+        let place = stripes.next_ready().expect("it is to begin");
+        let striped = stripes.get_mut(place).expect("it is there");
+        let piece = striped.next(|_| true).expect("it has one");
+        striped.put_back(piece);
+        assert!(stripes.settle(place).is_none() && stripes.wait_for(1), "a path refused it");
+        assert_eq!(begin(&mut stripes, |_| true).len(), 1);
+        assert!(!stripes.wait_for(1), "it is under way");
     }
 
     #[test]

@@ -63,8 +63,9 @@ pub struct Rdma {
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
-    /// Rails that peers have left and want to be closed, unless they have been since.
-    to_renew: Vec<RailLife>,
+    /// Rails that peers have left and want to be closed, unless they have been since, and when they
+    /// said so.
+    to_renew: Vec<(RailLife, Instant)>,
     /// When rails that did not open are tried again.
     next_opening: Instant,
     /// What the user should know of failover.

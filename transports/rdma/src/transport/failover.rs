@@ -102,6 +102,11 @@ impl Rdma {
         if let Err(e) = self.open_anew(rail) {
             self.host.debug(format_args!("rail {rail} does not open: {e}"));
         }
+        self.say_everybody_where(rail);
+    }
+
+    /// Tells all peers that have another path where a rail of ours is.
+    pub(super) fn say_everybody_where(&mut self, rail: usize) {
         for peer in 0..self.peers.len() as u32 {
             if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
                 self.say_where(peer, rail);
@@ -207,7 +212,10 @@ impl Rdma {
                 let Some(r) = self.rails.get(about.rail) else { return };
                 if kind == Kind::Leave && r.life == about.life {
                     // Events of this poll may lie in its buffers: it is closed at the next.
-                    self.to_renew.push(about);
+                    let is_known = self.to_renew.iter().any(|(known, _)| *known == about);
+                    if !is_known {
+                        self.to_renew.push((about, Instant::now()));
+                    }
                     self.watch(peer);
                 } else {
                     self.say_where(peer, about.rail);

@@ -129,6 +129,8 @@ impl Rdma {
             let event = self.moved(rail, one);
             self.early.extend(event);
         }
+        // What peers send to it would not come, and nothing may tell them so.
+        self.say_everybody_where(rail);
     }
 
     /// Forgets a peer. Transfers with it still end, at the latest when there has been time enough

@@ -36,7 +36,8 @@ impl Rdma {
     pub(super) fn begin_pieces(&mut self) {
         for _ in 0..self.stripes.ready() {
             let Some(place) = self.stripes.next_ready() else { break };
-            while self.begin_piece(place) {}
+            let mut refusing = Refusing::default();
+            while self.begin_piece(place, &mut refusing) {}
             self.settle_stripe(place);
         }
     }
@@ -49,7 +50,7 @@ impl Rdma {
     }
 
     /// Begins a piece of a transfer; false if none can be for now.
-    fn begin_piece(&mut self, place: usize) -> bool {
+    fn begin_piece(&mut self, place: usize, refusing: &mut Refusing) -> bool {
         let Some(striped) = self.stripes.get_mut(place) else { return false };
         let peer = striped.wish.peer;
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else {
@@ -59,7 +60,7 @@ impl Rdma {
         let is_safe = |piece: &Piece| piece.after.is_none_or(|(path, life)| p.paths[path].life > life);
         let Some(piece) = striped.next(is_safe) else { return false };
         let joint = self.memory.joint();
-        let Some(at) = best(p, piece.len as u64, joint.rails(usize::MAX)) else {
+        let Some(at) = best(p, piece.len as u64, joint.rails(usize::MAX), *refusing) else {
             if p.paths.iter().all(|path| !path.up || path.theirs >= joint.rails(usize::MAX)) && p.path().up {
                 // The rest goes in packets.
                 striped.fail(libc::EIO);
@@ -79,7 +80,11 @@ impl Rdma {
                 p.paths[at].under_way += piece.len as u64;
                 return true;
             }
-            Err(code) if is_busy(code) => striped.put_back(piece),
+            Err(code) if is_busy(code) => {
+                striped.put_back(piece);
+                // Nothing that ends on an idle path will make room there: a connection may be gone.
+                return p.paths[at].under_way == 0 && refusing.add(at);
+            }
             Err(code) if means_loss(code) => {
                 striped.put_back(piece);
                 let why = self.rails[rail].endpoint.text(code);
@@ -132,6 +137,7 @@ impl Rdma {
         let of_now = life == path.life;
         match outcome {
             Ok(()) => {
+                p.strikes = 0;
                 path.measure(wish.local.len as u64, begun, Instant::now());
                 path.answered = number;
             }
@@ -146,10 +152,15 @@ impl Rdma {
 
     /// Whether a piece that failed goes again. Providers flush what was under way on a path that
     /// fails with errors of many kinds, and memory that can't be reached may have the same: so only
-    /// the errors that tell of a path alone are borne any number of times.
+    /// the errors that tell of a path alone are borne any number of times. Others cost one transfer
+    /// few paths, and a peer as few in a row without a success in between.
     fn goes_again(&mut self, place: usize, code: i32, ended: Option<PieceEnd>) -> bool {
         let (Some(striped), Some(ended)) = (self.stripes.get_mut(place), ended) else { return false };
-        means_loss(code) || !ended.first || striped.may_fail()
+        if means_loss(code) || !ended.first {
+            return true;
+        }
+        let peer = striped.wish.peer;
+        striped.may_fail() && self.peers.get_mut(peer).is_some_and(Peer::may_fail)
     }
 
     /// Transfers with a peer fail; what is under way of them still ends.
@@ -171,9 +182,27 @@ struct PieceEnd {
     after: Option<(usize, u32)>,
 }
 
+/// Paths, by number, that take nothing though nothing is under way there.
+#[derive(Clone, Copy, Default)]
+struct Refusing(u64);
+
+impl Refusing {
+    fn has(self, path: usize) -> bool {
+        self.0 >> path & 1 == 1
+    }
+
+    /// Whether it was not known of this one.
+    fn add(&mut self, path: usize) -> bool {
+        let before = *self;
+        self.0 |= 1 << path;
+        self.0 != before.0
+    }
+}
+
 /// The path on which so many bytes more are expected to have come first, if it takes any now.
-fn best(p: &Peer, len: u64, carrying: usize) -> Option<usize> {
-    let usable = (0..p.paths.len()).filter(|&at| p.paths[at].up && p.paths[at].theirs < carrying);
+fn best(p: &Peer, len: u64, carrying: usize, refusing: Refusing) -> Option<usize> {
+    let takes = |at: &usize| p.paths[*at].up && p.paths[*at].theirs < carrying && !refusing.has(*at);
+    let usable = (0..p.paths.len()).filter(takes);
     let finish = |at: &usize| p.paths[*at].finish(len);
     let at = usable.min_by(|a, b| finish(a).total_cmp(&finish(b)))?;
     (p.paths[at].under_way == 0 || p.paths[at].under_way + len <= DEPTH).then_some(at)

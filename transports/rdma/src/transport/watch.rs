@@ -4,6 +4,7 @@ use super::Rdma;
 use super::loss::Sign;
 use crate::header::RailLife;
 use crate::path::Path;
+use crate::peers::Peer;
 use lapis_core::transport::{FailoverTrouble, PeerId};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ const GRACE: Duration = Duration::from_millis(5);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// So long after a path was left its transfers may end by themselves.
 const LINGER: Duration = Duration::from_millis(2);
+/// So long a rail that a peer has left stays open for others that no other rail reaches.
+const NEEDED: Duration = Duration::from_secs(1);
 /// So long all paths fail until that counts as the peer's end.
 const LOSS: Duration = Duration::from_millis(500);
 
@@ -66,8 +69,14 @@ impl Rdma {
 
     #[cold]
     fn look(&mut self, now: Instant) {
-        for RailLife { rail, life } in std::mem::take(&mut self.to_renew) {
-            if !self.rails[rail].closed && self.rails[rail].life == life {
+        for (about, since) in std::mem::take(&mut self.to_renew) {
+            let RailLife { rail, life } = about;
+            if self.rails[rail].closed || self.rails[rail].life != life {
+                continue;
+            }
+            if self.is_needed(rail) && now < since + NEEDED {
+                self.to_renew.push((about, since));
+            } else {
                 self.renew(rail, "a peer has left it");
             }
         }
@@ -89,6 +98,15 @@ impl Rdma {
         }
     }
 
+    /// Whether a rail may be all that a peer knows of us: no path over another one is up. If both
+    /// ends of all paths were closed at a time, nobody could say where they are.
+    fn is_needed(&self, rail: usize) -> bool {
+        let alive = |p: &&Peer| p.met && !p.down && p.has_several();
+        let mut peers = (0..self.peers.len() as u32).filter_map(|peer| self.peers.get(peer)).filter(alive);
+        let has_other = |p: &Peer| p.paths.iter().any(|path| path.up && path.rail != rail);
+        peers.any(|p| !has_other(p))
+    }
+
     /// Whether the peer is to be looked after longer.
     fn look_after(&mut self, peer: PeerId, now: Instant) -> bool {
         self.send_kept(peer);
@@ -101,7 +119,7 @@ impl Rdma {
         self.look_for_loss(peer, now);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
         let unsettled = |path: &Path| !path.up || path.unsafe_puts || path.owed.is_some();
-        p.is_owed() || p.is_behind() || p.paths.iter().any(unsettled)
+        p.is_owed() || p.is_behind() || p.paths.iter().any(unsettled) || self.stripes.wait_for(peer)
     }
 
     /// A peer to which all paths have failed for a while is lost.
@@ -147,8 +165,9 @@ impl Rdma {
     }
 
     fn look_for_silence(&mut self, peer: PeerId, now: Instant) {
+        let waits = self.stripes.wait_for(peer);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
-        if !p.is_owed() {
+        if !p.is_owed() && !waits {
             p.round.asked = None;
             p.news = None;
             return;
