@@ -201,8 +201,9 @@ impl Net {
         }
     }
 
-    /// Takes a message's unit that nothing of its stream waits in front of. It leaves at once, or, if
-    /// it is short, waits for company where it follows others closely. False: nothing has happened.
+    /// Takes a message's unit that nothing of its stream waits in front of. It leaves at once, or,
+    /// if it is short, waits for company where it follows others closely. False: nothing has
+    /// happened.
     #[inline]
     pub(crate) fn submit_next(&mut self, task: u32, head: &Head, body: &[u8]) -> bool {
         // Looking at the clock costs as much as a hundred instructions: once must do.

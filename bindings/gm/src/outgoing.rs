@@ -81,8 +81,8 @@ impl Port {
         }
     }
 
-    /// Hands the message that was just taken to the engine if it is short and nothing waits in front
-    /// of it.
+    /// Hands the message that was just taken to the engine if it is short and nothing waits in
+    /// front of it.
     #[inline]
     fn submit_last(&mut self, peer: usize, priority: usize) -> bool {
         let Peer { link, node, port, out, ins, .. } = &mut self.peers[peer];

@@ -192,10 +192,14 @@ impl Port {
             nodes: Vec::new(),
             counters: Counters::default(),
         };
-        // The port reaches itself from the beginning.
-        let own = port.peer(port.node, number);
-        port.peers[own].link = crate::stream::Link::Up;
+        port.reach_itself();
         Ok(port)
+    }
+
+    /// A port reaches itself from the beginning.
+    fn reach_itself(&mut self) {
+        let own = self.peer(self.node, self.number);
+        self.peers[own].link = crate::stream::Link::Up;
     }
 
     /// The peer that is this port of that node.

@@ -222,7 +222,7 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
         "moved:3:1:104,sent:80:1:104",
         // No transfer ends well any more, with an error that may be the memory's.
         "moved:4:0:5",
-        // A queue that can't be read: its rail stays closed, and whoever uses it must learn of that.
+        // A queue that can't be read: its rail stays closed, and whoever uses it must learn that.
         "poll:2000:1:5",
         "poll:2001:1:5",
     ] {
