@@ -472,6 +472,9 @@ mod tests {
         assert_eq!(place("-nodes 2 -procs 5"), "5 a:3,b:3");
         assert_eq!(place("-tasks_per_node 2"), "6 a:2,b:2,c:2");
         assert!(parse(&format!("prog -hostfile {name} -nodes 4"), &[]).is_err());
+        let by_variables = [("MP_HOSTFILE", name), ("MP_NODES", "2"), ("MP_TASKS_PER_NODE", "3")];
+        let spec = parse("prog", &by_variables).unwrap();
+        assert_eq!((spec.tasks, spec.hosts.len(), spec.hosts[0].slots), (6, 2, 3));
         std::fs::write(&file, "localhost\nlocalhost\n").unwrap();
         assert_eq!(place(""), "2 ");
         std::fs::write(&file, "a.out -x 1\n# no\nb.out\n").unwrap();
