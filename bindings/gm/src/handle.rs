@@ -10,6 +10,7 @@ use lapis_core::lock::{Exclusive, ExclusiveGuard};
 use lapis_core::sync::{Arc, AtomicU32, Ordering};
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How often this process's line has forked: a port is its opener's.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -17,6 +18,9 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Ports that are open, by the address of their handle: at the program's end they go on with what
 /// is under way.
 static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// How long the end of the program waits for other threads to leave a port.
+const IN_A_CALL: Duration = Duration::from_millis(20);
 
 extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
@@ -30,8 +34,14 @@ extern "C" fn ends() {
         if !handle.is_ours() {
             continue;
         }
-        if let Some(mut inner) = handle.inner.try_lock() {
-            inner.port.finish();
+        // Another thread may be in a call, but this one may be, too.
+        let began = Instant::now();
+        while began.elapsed() < IN_A_CALL {
+            if let Some(mut inner) = handle.inner.try_lock() {
+                inner.port.finish();
+                break;
+            }
+            std::thread::yield_now();
         }
     }
 }

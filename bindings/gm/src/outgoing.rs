@@ -91,7 +91,8 @@ impl Port {
         let Op::Message { size } = message.op else { return false };
         let first = stream.announced + 1 == stream.messages.len();
         let still = stream.messages.front().is_none_or(|front| !front.wanted);
-        if *link != Link::Up || !first || !still || message.len as usize > COPIED {
+        // What was found out about the peer a moment ago may have stopped the stream.
+        if stream.paused || *link != Link::Up || !first || !still || message.len as usize > COPIED {
             return false;
         }
         let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);

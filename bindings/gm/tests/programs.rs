@@ -301,6 +301,50 @@ fn rust_programs_have_the_same_safely() {
     );
 }
 
+/// A stream that stopped while a message was handed in keeps it: it is there to be dropped.
+#[test]
+fn a_message_to_a_port_that_was_opened_anew_waits_in_a_stopped_stream() {
+    use gm::abi::Status;
+    use gm::{Event, Port, Target};
+    let daemon = Daemon::start("anew");
+    let open = |host, number| Port::open_at(&daemon.name, host, 0, number, "rust").expect("free");
+    let (mut left, mut right) = (open("left", 2), open("right", 4));
+    let to = Target { node: right.node(), port: 4, high: false };
+    // They have met.
+    right.provide(9, false, 0).expect("a token");
+    left.send(to, 9, vec![0; 20]).expect("a token");
+    let (mut came, mut went) = (None, None);
+    while came.is_none() || went.is_none() {
+        came = came.or_else(|| right.poll());
+        went = went.or_else(|| left.poll());
+    }
+    // This one meets no buffer, and then no port.
+    left.send(to, 9, vec![1; 20]).expect("a token");
+    drop(right);
+    let mut right = open("right", 4);
+    right.provide(9, false, 1).expect("a token");
+    left.send(to, 9, vec![2; 20]).expect("a token");
+    let ends = |left: &mut Port, right: &mut Port, wanted: Status, first: u8| loop {
+        assert_eq!(right.poll(), None, "the stream is stopped");
+        if let Some(event) = left.poll() {
+            let Event::Sent { status, message, .. } = event else { panic!("{event:?}") };
+            assert_eq!((status, message[0]), (wanted, first));
+            return;
+        }
+    };
+    ends(&mut left, &mut right, Status::SendTargetPortClosed, 1);
+    left.drop_sends(to).expect("a token");
+    ends(&mut left, &mut right, Status::SendDropped, 2);
+    left.send(to, 9, vec![3; 20]).expect("a token");
+    let (mut came, mut went) = (None, None);
+    while came.is_none() || went.is_none() {
+        came = came.or_else(|| right.poll());
+        went = went.or_else(|| left.poll());
+    }
+    assert!(matches!(came, Some(Event::Received { message, .. }) if message == [3; 20]));
+    assert!(matches!(went, Some(Event::Sent { status: Status::Success, .. })), "{went:?}");
+}
+
 /// Nobody wakes a receiver that copies a message out of its sender's memory: it must not sleep.
 #[test]
 fn a_long_message_comes_while_its_receiver_waits() {
