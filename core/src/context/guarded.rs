@@ -85,7 +85,7 @@ impl<T> Access<'_, T> {
     }
 
     /// Runs what may ask for the value itself, or wait. The lock is held meanwhile, but where that
-    /// waits.
+    /// waits. Whoever keeps the value beyond the call ends the process.
     #[inline(always)]
     pub fn lent<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
         self.guarded.in_use.store(false, Ordering::Relaxed);
@@ -100,7 +100,11 @@ struct Back<'a>(&'a AtomicBool);
 impl Drop for Back<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // This thread has the lock, as before: whoever had the value meanwhile has given it back.
+        // This thread has the lock, as before. Whoever had the value meanwhile has given it back,
+        // unless the call itself kept it: then there would be two of it.
+        if self.0.load(Ordering::Relaxed) {
+            std::process::abort();
+        }
         self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -120,7 +120,11 @@ impl<T> Drop for ExclusiveGuard<'_, T> {
     fn drop(&mut self) {
         self.of.taken.set(false);
         match self.section.take() {
-            Some(section) => self.of.lock.leave_biased(section),
+            Some(section) => {
+                self.of.lock.leave_biased(section);
+                // Unlike a context's short sections, this may have been long.
+                self.of.lock.waiters.wake();
+            }
             None => self.of.lock.release(),
         }
     }
