@@ -13,6 +13,7 @@ use tracing_subscriber::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     Number(&'static str, i64),
+    Size(&'static str, u64),
     Address(&'static str, u64),
 }
 
@@ -20,6 +21,7 @@ impl std::fmt::Display for Argument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(name, value) => write!(f, "{name} {value}"),
+            Self::Size(name, value) => write!(f, "{name} {value}"),
             Self::Address(name, value) => write!(f, "{name} {value:#x}"),
         }
     }
@@ -37,8 +39,10 @@ pub(crate) fn take_argument() -> Option<Argument> {
 
 /// Says which argument an error is about.
 pub(crate) trait Blame: Sized {
-    /// A number, such as a rank or a size.
+    /// A number, such as a rank.
     fn of(self, name: &'static str, value: impl Into<i64>) -> Self;
+    /// A number of bytes.
+    fn size_of(self, name: &'static str, value: u64) -> Self;
     /// An address, a key or a handle.
     fn at(self, name: &'static str, value: u64) -> Self;
 }
@@ -47,6 +51,11 @@ impl<T> Blame for Result<T> {
     #[inline(always)]
     fn of(self, name: &'static str, value: impl Into<i64>) -> Self {
         self.inspect_err(|_| blame(Argument::Number(name, value.into())))
+    }
+
+    #[inline(always)]
+    fn size_of(self, name: &'static str, value: u64) -> Self {
+        self.inspect_err(|_| blame(Argument::Size(name, value)))
     }
 
     #[inline(always)]

@@ -280,8 +280,9 @@ impl Process {
 
     /// Waits until nothing of this process's is under way, and then for all others to be there.
     fn settle(&self) -> Result {
-        self.complete(crate::order::ALL)?;
-        // Whoever died is no reason not to go on.
+        // What failed was told of when it was asked for, or nobody asked; and whoever died is no
+        // reason not to go on. All others come here, too: who stayed away would hold them up.
+        let _ = self.complete(crate::order::ALL);
         let _ = self.context.fence();
         self.sync()
     }
@@ -322,7 +323,12 @@ fn hooks(myself: &Arc<OnceLock<&'static Process>>) -> RawHooks {
     let myself = Arc::clone(myself);
     let died = move |_: &Context, error: &lapis_core::Error, task: u32| {
         use lapis_core::Error as Core;
-        if !matches!(error, Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. }) {
+        if matches!(error, Core::Timeout { .. }) {
+            // Core gives the process up then, with all that it still does in memory of the
+            // program's, and tells of it once more.
+            return false;
+        }
+        if !matches!(error, Core::TargetDown { .. } | Core::NoConnectivity { .. }) {
             tracing::error!(target: "lapis::acp", task, "{}", error.with_causes());
             return true;
         }

@@ -148,16 +148,17 @@ impl Process {
         (size, segments): (u64, u64),
     ) -> Result<u64> {
         let world = self.world();
-        let rank = u32::try_from(other).map_err(|_| Error::Rank).of("rank", other)?;
-        let task = world.block(rank)?.task;
-        if rank == world.rank {
-            return Err(Error::Rank).of("rank", rank);
-        }
+        let known = u32::try_from(other).ok().filter(|rank| *rank != world.rank);
+        let block = known.and_then(|rank| world.blocks.get(rank as usize)).ok_or(Error::Rank);
+        let task = block.of(if source { "dst_rank" } else { "src_rank" }, other)?.task;
         if address == 0 {
             return Err(Error::Null).at("buf", 0);
         }
+        if segments == 0 {
+            return Err(Error::Size).of("segnum", 0);
+        }
         let len = size.checked_mul(segments).filter(|len| *len > 0).ok_or(Error::Size);
-        let len = len.of("segsize", size.cast_signed())?;
+        let len = len.size_of("segsize", size)?;
         let counters = self.allocate(COUNTERS, world.rank)?;
         let made = self
             .write_words(counters, &[0; (COUNTERS / 8) as usize])

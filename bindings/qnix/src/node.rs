@@ -204,7 +204,12 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
     let of_died = Arc::clone(shared);
     let died = move |context: &Context, error: &lapis_core::Error, task: u32| {
         use lapis_core::Error as Core;
-        if !matches!(error, Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. }) {
+        if matches!(error, Core::Timeout { .. }) {
+            // Core gives the process up then, with all that it still does in memory of the
+            // program's, and tells of it once more.
+            return false;
+        }
+        if !matches!(error, Core::TargetDown { .. } | Core::NoConnectivity { .. }) {
             tracing::error!(target: "lapis::qnix", task, "{}", error.with_causes());
             return true;
         }

@@ -192,7 +192,7 @@ impl Process {
     /// A process that died with a lock keeps it: nobody knows what it left behind.
     pub(crate) fn check_holder(&self, holder: u64) -> Result {
         let Some(rank) = holder.checked_sub(1) else { return Ok(()) };
-        let block = u32::try_from(rank).ok().and_then(|rank| self.world().block(rank).ok());
+        let block = u32::try_from(rank).ok().and_then(|rank| self.world().blocks.get(rank as usize));
         if self.is_gone(block.ok_or(Error::Structure)?.task) { Err(Error::Peer) } else { Ok(()) }
     }
 }

@@ -23,7 +23,7 @@ pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_i
             return Err(Error::Color).of("color", color);
         }
         let registered = process.regions().register(addr.expose_provenance(), size as u64);
-        let key = registered.of("size", size as i64)?;
+        let key = registered.size_of("size", size as u64)?;
         let world = process.world();
         Ok(world.space.address(world.rank, key))
     })
@@ -118,7 +118,11 @@ pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
 pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
     call("acp_malloc", 0, || {
         let process = process()?;
-        process.allocate(size as u64, super::rank_of(rank)?).of("size", size as i64)
+        let allocated = process.allocate(size as u64, super::rank_of(rank)?);
+        match allocated {
+            Err(Error::Memory | Error::Size) => allocated.size_of("size", size as u64),
+            _ => allocated.of("rank", rank),
+        }
     })
 }
 
