@@ -168,9 +168,16 @@ impl Sanitizer {
         self.build()?;
         let mut failed = Vec::new();
         for program in programs {
-            let binary = self.compile(program)?;
+            let binary = match self.compile(program) {
+                Ok(binary) => binary,
+                Err(error) => {
+                    eprintln!("{}: {error:#}", program.name());
+                    failed.push(program.name().into_owned());
+                    continue;
+                }
+            };
             for &transport in transports {
-                if transport == "shm" && NOT_MAPPED.contains(&&*program.name()) {
+                if self == Self::Thread && transport == "shm" && NOT_MAPPED.contains(&&*program.name()) {
                     continue;
                 }
                 let name = format!("{} over {transport}", program.name());
@@ -190,7 +197,14 @@ impl Sanitizer {
             all.extend(programs_of(suite, &args.programs)?);
         }
         if all.is_empty() {
-            bail!("no such programs: {}", args.programs.join(", "));
+            let names = args.programs.join(", ");
+            for suite in [&LAPI, &ACP] {
+                if !programs_of(suite, &args.programs)?.is_empty() {
+                    eprintln!("SKIPPED: {names}: not run with the {} sanitizer", self.word().0);
+                    return Ok(all);
+                }
+            }
+            bail!("no such programs: {names}");
         }
         Ok(all)
     }
@@ -198,7 +212,11 @@ impl Sanitizer {
 
 /// ACP's programs for every change.
 pub(super) fn short() -> Result<Vec<Program>> {
-    programs_of(&ACP, &SHORT.map(str::to_owned))
+    let all = programs_of(&ACP, &SHORT.map(str::to_owned))?;
+    if all.len() != SHORT.len() {
+        bail!("programs are missing: {}", SHORT.join(", "));
+    }
+    Ok(all)
 }
 
 /// A suite's programs of these names, or all.
