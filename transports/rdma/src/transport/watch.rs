@@ -125,11 +125,13 @@ impl Rdma {
     /// A peer to which all paths have failed for a while is lost.
     fn look_for_loss(&mut self, peer: PeerId, now: Instant) {
         let Some(p) = self.peers.get(peer).filter(|p| !p.down) else { return };
+        // A path that leads nowhere can't fail: one that does must be among them.
+        let is_gone = |path: &Path| path.failed || path.address.is_empty() || self.rails[path.rail].broken;
         let has_failed = |path: &Path| {
             let long_ago = path.left.is_none_or(|left| now >= left + LOSS);
-            !path.up && path.failed && long_ago
+            !path.up && is_gone(path) && long_ago
         };
-        if p.paths.iter().all(has_failed) {
+        if p.paths.iter().all(has_failed) && p.paths.iter().any(|path| path.failed) {
             self.give_up(peer, "all paths to it fail", true);
         }
     }
@@ -165,9 +167,10 @@ impl Rdma {
     }
 
     fn look_for_silence(&mut self, peer: PeerId, now: Instant) {
-        let waits = self.stripes.wait_for(peer);
+        let is_owed = self.peers.get(peer).is_some_and(Peer::is_owed);
+        let waits = is_owed || self.stripes.wait_for(peer);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
-        if !p.is_owed() && !waits {
+        if !waits {
             p.round.asked = None;
             p.news = None;
             return;
