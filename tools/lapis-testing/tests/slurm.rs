@@ -130,17 +130,20 @@ fn a_batch_script_starts_a_job_on_its_nodes_by_lapirun_alone() {
 #[test]
 fn jobs_leave_nothing_behind() {
     let small = small_task();
-    // Good ends, bad ones and aborts in turn, by each plugin.
+    // Good ends, bad ones and aborts in turn, by each plugin. A line for each turn shows progress.
     let script = format!(
-        "for way in 'pmi2 2' 'pmix 1'; do set -- $way; srun --mpi=list 2>&1 | grep -qw $1 || continue; \
+        "for way in 'pmi2 2' 'pmix 1'; do set -- $way; srun --mpi=list 2>&1 | grep -qw $1 || {{ echo SKIP: no $1 >&2; continue; }}; \
          srun=\"srun --mpi=$1 -N $2 -n 4 --overcommit {small}\"; for cycle in $(seq {}); do \
-         $srun exchange 2; $srun leave-with 1 9; $srun abort 0 5; done > /dev/null 2>&1; done; echo all",
+         $srun exchange 2 > /dev/null || exit 1; $srun leave-with 1 9 > /dev/null 2>&1 && exit 1; \
+         $srun abort 0 5 > /dev/null 2>&1 && exit 1; echo turn; done; done; echo all",
         cycles().div_ceil(3)
     );
     let Some(mut command) = slurm(&script) else { return };
     let mark = format!("{}-slurm", std::process::id());
     command.env("MARK_OF_A_TEST", &mark);
-    assert_eq!(run(command).expect(0).out, "all\n");
+    command.env("LAPIS_CLUSTER_SECONDS", (1800 + cycles()).to_string());
+    let done = run(command).expect(0);
+    assert!(done.out.ends_with("turn\nall\n"), "{done:?}");
     assert_eq!(left(&mark), Vec::<u32>::new());
     assert_eq!(files(), BTreeSet::new());
 }

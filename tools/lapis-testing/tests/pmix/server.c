@@ -73,8 +73,10 @@ static pmix_status_t aborted(const pmix_proc_t *who, void *object, int code, con
     fprintf(stderr, "server: task %u aborts with %d: %s\n", (unsigned)who->rank, code, text ? text : "");
     if (done)
         done(PMIX_SUCCESS, closure);
+    /* Those that are not started yet have no number. */
     for (int task = 0; task < tasks; task++)
-        kill(children[task], SIGKILL);
+        if (children[task] > 0)
+            kill(children[task], SIGKILL);
     return PMIX_SUCCESS;
 }
 
