@@ -28,6 +28,8 @@ pub(crate) struct Remote {
     tasks: BTreeSet<u32>,
     /// Those of them that have not ended, as far as it has said.
     left: BTreeSet<u32>,
+    /// The remote command says where the machine's name belongs.
+    names_host: bool,
     child: Child,
     to: ChildStdin,
     /// What `to` has not taken yet: nobody waits for one machine to listen.
@@ -117,6 +119,7 @@ impl Remote {
             machines,
             left: tasks.clone(),
             tasks,
+            names_host: order.remote.contains("{host}"),
             child,
             to,
             unsent: Vec::new(),
@@ -238,7 +241,10 @@ impl Remote {
                 Ok(status) => status.to_string(),
                 Err(e) => e.to_string(),
             };
-            news.push(self.failed(1, &format!("cannot be reached: the remote command ended with {how}")));
+            let hint =
+                if self.names_host { "" } else { "; it has no {host}, which stands for the machine's name" };
+            let text = format!("cannot be reached: the remote command ended with {how}{hint}");
+            news.push(self.failed(1, &text));
         }
         (news, open)
     }

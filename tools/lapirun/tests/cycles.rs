@@ -43,19 +43,23 @@ fn processes_of(pid: u32) -> Vec<u32> {
     all.filter(belongs).collect()
 }
 
+/// What a job does and with which code it ends: good ends, bad ends, deaths and aborts in turn.
+fn end(cycle: u32) -> (&'static [&'static str], i32) {
+    match cycle % 4 {
+        0 => (&["exchange", "2"], 0),
+        1 => (&["exit-of", "1", "9"], 9),
+        2 => (&["fence-without", "1", "kill"], 137),
+        _ => (&["abort", "0", "5"], 5),
+    }
+}
+
 #[test]
 fn jobs_leave_nothing_behind() {
     let cycles = std::env::var("LAPIS_TEST_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
     for cycle in 0..cycles {
         let mut command = lapirun();
         command.args(["-n", "3", "--grace", "0.1"]);
-        // Good ends, bad ends, deaths and aborts in turn.
-        let (words, code): (&[&str], _) = match cycle % 4 {
-            0 => (&["exchange", "2"], 0),
-            1 => (&["exit-of", "1", "9"], 9),
-            2 => (&["fence-without", "1", "kill"], 137),
-            _ => (&["abort", "0", "5"], 5),
-        };
+        let (words, code) = end(cycle);
         command.arg(TASK).args(words);
         let before = traces();
         let running = Running::start(command);
@@ -88,12 +92,7 @@ fn jobs_over_ssh_leave_nothing_behind() {
         let mut command = lapirun();
         command.env("LAPIS_REMOTE", server.remote("user", "known")).env_remove("SSH_AUTH_SOCK");
         command.args(["-H", "127.0.0.1:1,127.0.0.2:1", "--address", "127.0.0.1", "--grace", "0.1"]);
-        let (words, code): (&[&str], _) = match cycle % 4 {
-            0 => (&["exchange", "2"], 0),
-            1 => (&["exit-of", "1", "9"], 9),
-            2 => (&["fence-without", "1", "kill"], 137),
-            _ => (&["abort", "0", "5"], 5),
-        };
+        let (words, code) = end(cycle);
         command.arg(TASK).args(words);
         let before = traces();
         let running = Running::start(command);

@@ -150,6 +150,9 @@ fn hosts_that_cannot_be_reached_are_named() {
     };
     let done = with("false {host}").expect(1);
     assert!(done.err.contains("cannot be reached") && done.err.lines().count() == 1, "{done:?}");
+    assert!(!done.err.contains("{host}"), "{done:?}");
+    let done = with("false").expect(1);
+    assert!(done.err.contains("it has no {host}"), "{done:?}");
     let done = with("echo welcome to {host}").expect(1);
     assert!(done.err.contains("welcome to ") && done.err.contains("greeting"), "{done:?}");
     let done = with("no-such-remote-command {host}").expect(2);

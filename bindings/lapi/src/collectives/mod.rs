@@ -7,6 +7,7 @@
 //! * here: running a call in one of its forms.
 
 pub(crate) mod operations;
+mod outcome;
 pub(crate) mod requests;
 pub(crate) mod state;
 mod table;
@@ -16,7 +17,8 @@ mod values;
 use crate::abi::*;
 use crate::handles;
 use lapis_collectives::{By, Call, Team, Type};
-use state::{Outcome, Pending, exhausted, failed, failure};
+use outcome::{Outcome, exhausted, failed, failure};
+use state::Pending;
 use std::ffi::c_int;
 use table::Absent;
 use values::Operators;

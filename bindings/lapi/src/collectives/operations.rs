@@ -1,7 +1,7 @@
 //! The collectives: what each one's arguments come to.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
-use super::state::Outcome;
+use super::outcome::Outcome;
 use super::values::type_of;
 use super::{Form, Work, list, run};
 use crate::abi::*;

@@ -1,6 +1,7 @@
 //! Calls on what was begun or set up, on operators of the program, and the text about failures.
 
-use super::state::{Outcome, Pending, WHY, failed, failure};
+use super::outcome::{Outcome, WHY, failed, failure};
+use super::state::Pending;
 use super::{absent, answer, give};
 use crate::abi::*;
 use crate::handlers::notify;

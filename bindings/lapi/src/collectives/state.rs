@@ -1,14 +1,13 @@
-//! What a context has of teams, requests and operators, and why a call about them fails.
+//! What a context has of teams, requests and operators.
 
+use super::outcome::{Outcome, exhausted, failed, failure};
 use super::table::{Shelf, Table};
 use super::values::Operators;
 use crate::abi::*;
 use crate::sync::lock;
-use lapis_collectives::{CollectiveError, RawPersistent, Request, Team};
+use lapis_collectives::{RawPersistent, Request, Team};
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicU32, Ordering};
-use std::cell::RefCell;
-use std::ffi::c_int;
 
 /// What a request stands for.
 pub(super) enum Pending {
@@ -42,7 +41,7 @@ impl Collectives {
     #[inline]
     pub(super) unsafe fn team(&self, context: &lapis_core::Context, number: lapis_team_t) -> Outcome<&Team> {
         let known = if number == LAPIS_WORLD { self.world.load(Ordering::Relaxed) } else { number };
-        // SAFETY: the caller's promise.
+        // SAFETY: no other thread frees it meanwhile, as the caller has promised.
         match unsafe { self.teams.get(known) } {
             Some(team) => Ok(team),
             None if number == LAPIS_WORLD => {
@@ -73,30 +72,4 @@ impl Collectives {
         }
         Ok(())
     }
-}
-
-/// Why a call failed: the code, when the text has been kept.
-pub(super) type Outcome<T = ()> = Result<T, c_int>;
-
-thread_local! {
-    /// Why the last call that failed did.
-    pub(super) static WHY: RefCell<String> = const { RefCell::new(String::new()) };
-}
-
-/// Keeps a text for lapis_error_text.
-#[cold]
-pub(super) fn failure(code: c_int, why: impl Into<String>) -> c_int {
-    let why = why.into();
-    tracing::debug!(target: "lapis::call", "{why}");
-    WHY.with(|kept| *kept.borrow_mut() = why);
-    code
-}
-
-#[cold]
-pub(super) fn failed(error: CollectiveError) -> c_int {
-    failure(error.code().value(), error.to_string())
-}
-
-pub(super) fn exhausted(what: &str) -> c_int {
-    failure(LAPI_ERR_MEMORY_EXHAUSTED, format!("this context has 65536 {what} already: free some"))
 }

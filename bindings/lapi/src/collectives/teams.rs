@@ -1,6 +1,7 @@
 //! Calls that make teams and tell about them.
 
-use super::state::{Collectives, Outcome, exhausted, failed, failure};
+use super::outcome::{Outcome, exhausted, failed, failure};
+use super::state::Collectives;
 use super::{answer, give, list};
 use crate::abi::*;
 use crate::handles;

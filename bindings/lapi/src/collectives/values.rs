@@ -1,6 +1,6 @@
 //! Types of elements and operators, as C names them.
 
-use super::state::{Outcome, exhausted, failure};
+use super::outcome::{Outcome, exhausted, failure};
 use super::table::{Absent, Shelf};
 use crate::abi::*;
 use lapis_collectives::{By, Operator, Side, Type};
