@@ -60,6 +60,8 @@ optimizations! {
     CopyChoice = "copy_choice",
     /// Handler threads that poll for a moment after a handler.
     HandlerPolling = "handler_polling",
+    /// Leaving interrupts out while the program polls.
+    InterruptModeration = "interrupt_moderation",
     /// Learning how long to spin from how long was slept.
     AdaptiveSpin = "adaptive_spin",
     /// Datagrams of a unit that finds nothing in its way.

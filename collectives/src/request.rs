@@ -301,6 +301,7 @@ impl<B: Unpin> Future for Request<B> {
             // Nobody else makes progress.
             cx.waker().wake_by_ref();
         }
+        context.await_interrupts();
         Poll::Pending
     }
 }

@@ -96,6 +96,7 @@ impl<T: Send + 'static> Future for Pending<T> {
             // again.
             cx.waker().wake_by_ref();
         }
+        self.context.await_interrupts();
         Poll::Pending
     }
 }

@@ -222,6 +222,13 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         outbox::send(context, &out);
         true
     };
+    let of_resting = Arc::clone(shared);
+    let rests = move |context: &Context| {
+        let looks = of_resting.lock(context).rests();
+        if looks {
+            of_resting.look(context);
+        }
+    };
     let shared = Arc::clone(shared);
     let sleeps = move |context: &Context| {
         let again = shared.lock(context).sleeps();
@@ -231,5 +238,10 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         }
         again
     };
-    RawHooks { error: Some(Box::new(died)), sleeps: Some(Box::new(sleeps)), ..RawHooks::default() }
+    RawHooks {
+        error: Some(Box::new(died)),
+        rests: Some(Box::new(rests)),
+        sleeps: Some(Box::new(sleeps)),
+        ..RawHooks::default()
+    }
 }

@@ -114,7 +114,13 @@ impl State {
     #[inline]
     pub(crate) fn ends_to_wait(&mut self, interrupts: bool) -> bool {
         self.waits -= 1;
-        interrupts && self.waits == 0 && self.stops_watching()
+        interrupts && self.rests()
+    }
+
+    /// Nobody waits for now: this process has to be asked to look. Says whether it has to look once
+    /// more.
+    pub(crate) fn rests(&mut self) -> bool {
+        self.waits == 0 && self.stops_watching()
     }
 
     /// A thread is about to sleep, and has to be asked to look from now on. Says whether somebody
@@ -421,7 +427,7 @@ impl Node {
     /// A wait ends. Looks once more if this process has to be asked to look from now on.
     #[inline]
     pub(crate) fn ends_to_wait<'a>(&'a self, mut state: Access<'a, State>) -> Access<'a, State> {
-        if !state.ends_to_wait(self.context.interrupts()) {
+        if !state.ends_to_wait(self.context.arrivals_interrupt()) {
             return state;
         }
         drop(state);

@@ -6,6 +6,7 @@ use super::connect::{Connected, connect, listed};
 use super::flags::Flags;
 use super::fork_guard::ForkGuard;
 use super::init_errors::{boot_error, not_there};
+use super::moderation::Moderation;
 use super::shared::Attributes;
 use super::sleepers::{LinkSleepers, Sleepers};
 #[cfg(all(test, not(loom)))]
@@ -156,9 +157,7 @@ impl ContextBuilder {
             context.locked().end_collectives(context.task());
         }
         if interrupts && context.tasks() > 1 {
-            for link in &mut context.locked().links.open {
-                link.set_interrupts(true);
-            }
+            context.locked().set_interrupts_of_links(true);
             context.ensure_progress_thread()?;
         }
         context.locked().report_failover();
@@ -237,6 +236,7 @@ impl ContextBuilder {
             threads: Mutex::default(),
             progress_thread: AtomicBool::new(false),
             sleeping_until: AtomicU64::new(0),
+            moderation: Moderation::default(),
             clock: Instant::now(),
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),

@@ -31,6 +31,7 @@ mod init_errors;
 mod interface;
 mod locked;
 mod memory;
+mod moderation;
 mod notify;
 mod one_reference;
 mod poll;
@@ -64,7 +65,8 @@ pub(crate) use shared::{
     Reassembly, Shared, State, ZeroCopySend,
 };
 pub use shared::{
-    CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks, SleepHandler,
+    CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks, RestHandler,
+    SleepHandler,
 };
 pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;

@@ -38,6 +38,9 @@ impl Context {
             events = locked.progress();
         }
         locked.rest_between_polls(events > 0);
+        if self.interrupts() {
+            locked.count_poll();
+        }
         Ok(Polled { events })
     }
 

@@ -36,17 +36,13 @@ impl Context {
         if self.shared.attributes.interrupts.swap(on, Ordering::Relaxed) == on {
             return Ok(());
         }
-        for link in &mut locked.links.open {
-            link.set_interrupts(on);
-        }
+        locked.end_moderation();
         if on {
             self.ensure_progress_thread()?;
             if !locked.arm() {
                 locked.progress();
                 locked.arm();
             }
-        } else {
-            locked.links.disarm();
         }
         Ok(())
     }
@@ -73,6 +69,10 @@ impl Context {
                 }
                 continue;
             }
+            if self.shared.moderation.is_active() {
+                self.watch_polls();
+                continue;
+            }
             if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                 // A thread of the program polls; it arms the links again when it stops.
                 self.doze(Duration::from_millis(20));
@@ -86,9 +86,10 @@ impl Context {
             let mut locked = self.locked();
             // Again, now that nobody can change it: in polling mode nothing is served behind the
             // program's back.
-            if !self.interrupts() {
+            if !self.interrupts() || self.shared.moderation.is_active() {
                 continue;
             }
+            locked.set_interrupts_of_links(true);
             if locked.progress() > 0 || self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                 idle.reset();
                 continue;

@@ -6,6 +6,7 @@ use super::adaptive_spin::AdaptiveSpin;
 use super::extensions::Extensions;
 use super::flags::Flags;
 use super::fork_guard::ForkGuard;
+use super::moderation::Moderation;
 use super::one_reference::Ledger;
 use super::sleepers::{LinkSleepers, Sleepers};
 use super::tally::Tallies;
@@ -81,6 +82,7 @@ pub(crate) struct Shared {
     /// it does not sleep.
     pub(super) sleeping_until: AtomicU64,
     pub(super) clock: Instant,
+    pub(super) moderation: Moderation,
     pub(super) bootstrap: Mutex<Box<dyn Bootstrap>>,
     pub(super) users: AtomicUsize,
     /// How often everything began anew with a peer, whichever.
@@ -127,6 +129,9 @@ pub struct RawHooks {
     pub counted: Option<fn(&Context, &Counter, PeerId)>,
     /// Called by each thread of the context when it starts.
     pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Called without the lock when the program, which has polled all the time, does so no more:
+    /// what is left to interrupts from now on has to be looked for once more.
+    pub rests: Option<Box<RestHandler>>,
     /// Called under the lock when a thread is about to sleep until something arrives. True: there
     /// is something to do that came by a way which core knows nothing of; the thread looks at what
     /// it waits for instead.
@@ -143,6 +148,9 @@ pub struct RawHooks {
 
 /// See [`RawHooks::error`].
 pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
+
+/// See [`RawHooks::rests`].
+pub type RestHandler = dyn Fn(&Context) + Send + Sync;
 
 /// See [`RawHooks::sleeps`].
 pub type SleepHandler = dyn Fn(&Context) -> bool + Send + Sync;

@@ -24,6 +24,9 @@ impl Locked<'_> {
         {
             return;
         }
+        if shared.moderation.is_active() {
+            self.end_moderation();
+        }
         let s = &shared.sleepers;
         // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition
         // afterwards sees us.
@@ -40,7 +43,7 @@ impl Locked<'_> {
             }
         }
         s.count.fetch_sub(1, Ordering::Relaxed);
-        if !shared.attributes.interrupts.load(Ordering::Relaxed) {
+        if !self.links.interrupts {
             self.links.disarm();
         }
     }

@@ -206,7 +206,7 @@ impl Locked<'_> {
         // Changed under the lock only, so that a plain load and store do.
         let polling = &self.shared().status.polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.shared().interrupts() {
+        if self.links.interrupts {
             self.links.disarm();
         }
     }
@@ -216,14 +216,15 @@ impl Locked<'_> {
         let polling = &self.shared().status.polling;
         let left = polling.load(Ordering::Relaxed) - 1;
         polling.store(left, Ordering::Relaxed);
-        if left == 0 && self.shared().interrupts() {
+        if left == 0 && self.shared().interrupts() && !self.count_poll() {
             self.rearm();
             self.wake_for_timer();
         }
     }
 
     /// From now on the progress thread must be woken again.
-    fn rearm(&mut self) {
+    pub(super) fn rearm(&mut self) {
+        self.set_interrupts_of_links(true);
         while !self.arm() {
             if self.progress() == 0 {
                 // Work that needs no arrival: the progress thread's business.

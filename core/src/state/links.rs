@@ -24,6 +24,11 @@ pub(crate) struct Links {
     /// Packets to ourselves that have not come back yet: the self transport is polled only for
     /// them.
     pub(crate) self_pending: u32,
+    /// Arrivals interrupt, as far as the links know.
+    pub(crate) interrupts: bool,
+    /// Calls that have polled in interrupt mode, one after the other, and since when.
+    pub(crate) polls: u32,
+    pub(crate) polls_since: Duration,
     /// The lanes that this task reads.
     pub(crate) inbound: Inbound,
 }
@@ -37,6 +42,9 @@ impl Links {
             open,
             polled: [Event::EMPTY; BATCH],
             self_pending: 0,
+            interrupts: false,
+            polls: 0,
+            polls_since: Duration::ZERO,
             inbound: Inbound::default(),
         }
     }

@@ -129,9 +129,13 @@ pub(crate) fn answers() -> Result<()> {
     context.terminate()
 }
 
-/// A task that computes is served in interrupt mode and is not served in polling mode.
+/// A task that computes is served in interrupt mode, also when it has polled all the time before,
+/// and is not served in polling mode.
 pub(crate) fn interrupts(mode: &str) -> Result<()> {
-    let context = lapis::builder().interrupts(mode == "on").init()?;
+    let context = lapis::builder().interrupts(mode != "off").init()?;
+    if mode == "after polling" {
+        poll_all_the_time(&context)?;
+    }
     let served = Arc::new(AtomicBool::new(false));
     let here = Arc::clone(&served);
     context.set_handler(PING, move |_, _| {
@@ -158,7 +162,7 @@ pub(crate) fn interrupts(mode: &str) -> Result<()> {
             std::thread::yield_now();
         }
         // Long, if it is to be served; a moment, if it must not be.
-        let limit = if mode == "on" { Duration::from_secs(30) } else { Duration::from_millis(100) };
+        let limit = if mode == "off" { Duration::from_millis(100) } else { Duration::from_secs(30) };
         let mut patience = Patience::with_myself(limit);
         while !served.load(Ordering::Relaxed) && !patience.is_over() {
             std::thread::yield_now();
@@ -169,6 +173,41 @@ pub(crate) fn interrupts(mode: &str) -> Result<()> {
     context.gfence()?;
     drop(word);
     context.terminate()
+}
+
+/// Two tasks answer each other until interrupts are left out at task 0, because it polls all the
+/// time. Where others want its core they are not.
+fn poll_all_the_time(context: &Context) -> Result<()> {
+    let (heard, goes_on) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(true)));
+    let (count, told) = (Arc::clone(&heard), Arc::clone(&goes_on));
+    context.set_handler(PONG, move |_, message| {
+        told.store(message.data == Some(&[1]), Ordering::Relaxed);
+        count.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    })?;
+    context.gfence()?;
+    let mut patience = Patience::with_myself(Duration::from_secs(10));
+    for round in 1.. {
+        let first = context.task() == 0;
+        if first {
+            let enough = !context.arrivals_interrupt() || patience.is_over();
+            goes_on.store(!enough, Ordering::Relaxed);
+        } else {
+            context.wait_until(|| heard.load(Ordering::Relaxed) == round)?;
+        }
+        let last = !goes_on.load(Ordering::Relaxed);
+        context.send(1 - context.task(), PONG, &[], &[u8::from(!last)])?;
+        if first {
+            context.wait_until(|| heard.load(Ordering::Relaxed) == round)?;
+        }
+        if last {
+            break;
+        }
+    }
+    if context.task() == 0 {
+        assert!(!context.arrivals_interrupt() || context.is_crowded(), "interrupts are never left out");
+    }
+    Ok(())
 }
 
 /// Tasks leave one after the other, and those who stay go on talking.

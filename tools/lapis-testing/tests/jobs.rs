@@ -77,7 +77,7 @@ fn completion_handlers_answer_while_everybody_sends() {
 
 #[test]
 fn a_task_that_computes_is_served_in_interrupt_mode_only() {
-    for (mode, served) in [("on", true), ("off", false)] {
+    for (mode, served) in [("on", true), ("after polling", true), ("off", false)] {
         let done = run(&Job::new(2), &["interrupts", mode]).expect_quiet(0);
         assert_eq!(done.out, format!("served while it computed: {served}\n"));
     }

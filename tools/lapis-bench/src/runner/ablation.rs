@@ -119,6 +119,13 @@ fn take(figures: &Figures, off: &str, args: &Args) -> Result<Vec<Record>> {
         Figures::Perf { transport, bench, sizes } => {
             measured(lapis_in(&args.build, "lapis", transport), off, bench, sizes, budget)
         }
+        Figures::Interrupted { bench, sizes } => {
+            let mut party = lapis_in(&args.build, "lapis", "shm");
+            if let Ok(Party { how: How::Lapis(line), .. }) = &mut party {
+                *line = std::mem::take(line).args(["--interrupts"]);
+            }
+            measured(party, off, bench, sizes, budget)
+        }
         Figures::FromC { transport, bench, sizes } => {
             measured(lapis_from_c_in(&args.build, "lapis-c", transport), off, bench, sizes, budget)
         }
@@ -152,6 +159,7 @@ fn name_of(figures: &Figures, record: &Record) -> String {
     let size = lapis_bench::size::show(record.size);
     match figures {
         Figures::Perf { transport, .. } => format!("{transport} {}, {size}{memory}", record.bench),
+        Figures::Interrupted { .. } => format!("shm {}, {size}, interrupt mode", record.bench),
         Figures::FromC { transport, .. } => format!("{transport} {}, {size}, from C", record.bench),
         Figures::Layout { shape } => format!("{} of {shape}", record.bench),
     }

@@ -6,6 +6,8 @@ use lapis_ablation::Optimization;
 pub(super) enum Figures {
     /// By `lapis-perf`.
     Perf { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
+    /// By `lapis-perf` in interrupt mode.
+    Interrupted { bench: &'static str, sizes: &'static [u64] },
     /// By the program in C.
     FromC { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
     /// By `lapis-dgsp time`.
@@ -149,6 +151,11 @@ pub(super) const TRIALS: &[Trial] = {
             which: HandlerPolling,
             figures: &[Figures::FromC { transport: "shm", bench: "am_serve", sizes: &[8, K] }],
             code: &[(HANDLER_THREADS, "fn poll_for_next_handler"), (HANDLER_THREADS, "const POLL_FOR")],
+        },
+        Trial {
+            which: InterruptModeration,
+            figures: &[Figures::Interrupted { bench: "am_lat", sizes: &[8, K] }],
+            code: &[("core/src/context/moderation.rs", "")],
         },
         Trial {
             which: AdaptiveSpin,

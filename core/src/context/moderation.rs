@@ -1,0 +1,142 @@
+//! Interrupt moderation: while the program polls all the time, arrivals need no interrupt.
+//!
+//! In interrupt mode each call that polls would take the links' interrupts away when it begins and
+//! give them back when it ends. That is a word in shared memory, which whoever sends has to fetch
+//! anew for each message, and a fence on both sides; between distant cores several times what a
+//! message takes. So when calls that poll follow each other closely, interrupts are left out, and
+//! the progress thread looks by the clock instead whether the program still polls. When it does not,
+//! interrupts are there again.
+//!
+//! What arrives just after the program has stopped polling waits for up to two of these looks,
+//! 0.3 ms; whatever comes later interrupts at once.
+
+use super::{Context, Locked};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
+use lapis_ablation::{Optimization, without};
+use std::time::Duration;
+
+/// Calls that poll after which the clock is looked at, and how long so many may take to count as
+/// polling all the time.
+const POLLS: u32 = 32;
+const POLLS_TAKE: Duration = Duration::from_micros(20 * POLLS as u64);
+
+/// How often the progress thread looks whether the program still polls.
+const LOOKS_EVERY: Duration = Duration::from_micros(100);
+
+/// What the program's threads and the progress thread share.
+#[derive(Debug, Default)]
+pub(crate) struct Moderation {
+    /// Arrivals do not interrupt.
+    active: AtomicBool,
+    /// Calls that polled. Changed by the lock's holder only.
+    polls: AtomicU32,
+}
+
+impl Moderation {
+    /// Whether arrivals do not interrupt, because the program polls.
+    #[inline(always)]
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+}
+
+impl Locked<'_> {
+    /// A call has polled, in interrupt mode. Says whether interrupts are left out.
+    #[inline(always)]
+    pub(super) fn count_poll(&mut self) -> bool {
+        let moderation = &self.shared().moderation;
+        let polls = moderation.polls.load(Ordering::Relaxed).wrapping_add(1);
+        moderation.polls.store(polls, Ordering::Relaxed);
+        self.links.polls += 1;
+        if self.links.polls >= POLLS {
+            self.moderate();
+        }
+        self.shared().moderation.is_active()
+    }
+
+    /// Leaves interrupts out from now on if the last polls came quickly.
+    #[cold]
+    fn moderate(&mut self) {
+        let shared = self.shared();
+        self.links.polls = 0;
+        let now = shared.clock.elapsed();
+        let took = now.saturating_sub(std::mem::replace(&mut self.links.polls_since, now));
+        let watched = shared.progress_thread.load(Ordering::Relaxed);
+        let may = watched && !shared.crowding.is_crowded() && !without(Optimization::InterruptModeration);
+        if took > POLLS_TAKE || !may || shared.moderation.is_active() {
+            return;
+        }
+        self.set_interrupts_of_links(false);
+        shared.moderation.active.store(true, Ordering::Relaxed);
+        // The progress thread sleeps until something arrives.
+        shared.link_sleepers.wake();
+    }
+
+    /// Arrivals interrupt again, once the links are armed.
+    #[cold]
+    pub(super) fn end_moderation(&mut self) {
+        self.shared().moderation.active.store(false, Ordering::Relaxed);
+        let interrupts = self.shared().interrupts();
+        self.set_interrupts_of_links(interrupts);
+    }
+
+    /// Tells the links, unless they know. Without interrupts nobody need be woken.
+    pub(super) fn set_interrupts_of_links(&mut self, on: bool) {
+        if std::mem::replace(&mut self.links.interrupts, on) == on {
+            return;
+        }
+        for link in &mut self.links.open {
+            link.set_interrupts(on);
+        }
+        if !on {
+            self.links.disarm();
+        }
+    }
+}
+
+impl Context {
+    /// Whether arrivals are served at once, whatever the program does: in interrupt mode, but for
+    /// times in which the program polls so often that nothing is lost without.
+    #[inline(always)]
+    pub fn arrivals_interrupt(&self) -> bool {
+        self.interrupts() && !self.shared.moderation.is_active()
+    }
+
+    /// To be called by who is going to sleep until an arrival has woken it, such as a future that
+    /// is not ready: arrivals interrupt from now on, if they do at all.
+    pub fn await_interrupts(&self) {
+        if !self.interrupts() {
+            return;
+        }
+        let mut locked = self.locked();
+        locked.links.polls = 0;
+        if self.shared.moderation.is_active() {
+            locked.end_moderation();
+            if self.shared.status.polling.load(Ordering::Relaxed) == 0 {
+                locked.rearm();
+            }
+        }
+    }
+
+    /// The progress thread's turn while interrupts are left out.
+    pub(super) fn watch_polls(&self) {
+        let polls = &self.shared.moderation.polls;
+        let before = polls.load(Ordering::Relaxed);
+        let go_on = || {
+            let unchanged = polls.load(Ordering::Relaxed) == before;
+            // A thread that waits ends moderation itself when it goes to sleep.
+            !unchanged || self.shared.status.polling.load(Ordering::Relaxed) > 0
+        };
+        std::thread::sleep(LOOKS_EVERY);
+        if go_on() {
+            return;
+        }
+        if let Some(rests) = &self.shared.hooks.rests {
+            rests(self);
+        }
+        let mut locked = self.locked();
+        if !go_on() {
+            locked.end_moderation();
+        }
+    }
+}
