@@ -267,7 +267,7 @@ variables! {
         group: Tuning,
         kind: Kind::Bool,
         help: "Whether messages are served while the program computes: what the attribute INTERRUPT_SET starts with",
-        more: "With no, progress is made only inside of calls and no thread runs for it. While the program polls all the time nothing interrupts it; what comes just afterwards may be served 0.3 ms late.",
+        more: "With no, progress is made only inside of calls and no thread runs for it. While the program polls all the time nothing interrupts it; what comes just afterwards may be served 2 ms late.",
         source: "Lapis",
     }
     timeout: Duration = "LAPIS_TIMEOUT", "900" {

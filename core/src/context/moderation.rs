@@ -7,11 +7,12 @@
 //! the progress thread looks by the clock instead whether the program still polls. When it does not,
 //! interrupts are there again.
 //!
-//! What arrives just after the program has stopped polling waits for up to two of these looks,
-//! 0.3 ms; whatever comes later interrupts at once.
+//! What arrives just after the program has stopped polling waits for up to two of these looks: 0.3
+//! ms, or a fiftieth of the time for which it has polled, up to 2 ms. Whatever comes later
+//! interrupts at once.
 
 use super::{Context, Locked};
-use crate::sync::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_ablation::{Optimization, without};
 use std::time::Duration;
 
@@ -20,8 +21,10 @@ use std::time::Duration;
 const POLLS: u32 = 32;
 const POLLS_TAKE: Duration = Duration::from_micros(20 * POLLS as u64);
 
-/// How often the progress thread looks whether the program still polls.
-const LOOKS_EVERY: Duration = Duration::from_micros(100);
+/// How long the progress thread sleeps before it looks whether the program still polls: a hundredth
+/// of the time for which it has, within these bounds. Each look takes the core from the program.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// What the program's threads and the progress thread share.
 #[derive(Debug, Default)]
@@ -30,6 +33,8 @@ pub(crate) struct Moderation {
     active: AtomicBool,
     /// Calls that polled. Changed by the lock's holder only.
     polls: AtomicU32,
+    /// When it began, in microseconds of the context's clock.
+    since: AtomicU64,
 }
 
 impl Moderation {
@@ -67,6 +72,7 @@ impl Locked<'_> {
             return;
         }
         self.set_interrupts_of_links(false);
+        shared.moderation.since.store(now.as_micros() as u64, Ordering::Relaxed);
         shared.moderation.active.store(true, Ordering::Relaxed);
         // The progress thread sleeps until something arrives.
         shared.link_sleepers.wake();
@@ -120,14 +126,16 @@ impl Context {
 
     /// The progress thread's turn while interrupts are left out.
     pub(super) fn watch_polls(&self) {
-        let polls = &self.shared.moderation.polls;
+        let Moderation { polls, since, .. } = &self.shared.moderation;
+        let since = Duration::from_micros(since.load(Ordering::Relaxed));
+        let polled_for = self.shared.clock.elapsed().saturating_sub(since);
         let before = polls.load(Ordering::Relaxed);
         let go_on = || {
             let unchanged = polls.load(Ordering::Relaxed) == before;
             // A thread that waits ends moderation itself when it goes to sleep.
             !unchanged || self.shared.status.polling.load(Ordering::Relaxed) > 0
         };
-        std::thread::sleep(LOOKS_EVERY);
+        std::thread::sleep((polled_for / 100).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
         if go_on() {
             return;
         }
