@@ -151,7 +151,7 @@ fn members_with_layouts_meet_members_with_plain_parts() {
         job(4, settings, |context| {
             let team = Team::world(context).unwrap();
             for round in 0..6 {
-                if (team.rank() + round) % 2 == 0 {
+                if (team.rank() + round).is_multiple_of(2) {
                     exchange(&team, round);
                 } else {
                     exchange_plainly(&team, round);

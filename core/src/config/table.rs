@@ -126,7 +126,7 @@ variables! {
         group: Communication,
         kind: choice::<MsgApi>(),
         help: "Which interfaces the job uses",
-        more: "lapirun and poe set it to lapi. Over windows of adapters (transport hps), lapi gives each context windows of its own; lapi,mpi and mpi,lapi do so, too, and hold as many again for a second context of the process from the start; with mpi_lapi all contexts of a process share those of the first. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
+        more: "lapirun and poe set it to lapi. Over windows of adapters (MP_EUILIB=us), lapi gives each context windows of its own; lapi,mpi and mpi,lapi do so, too, and hold as many again for a second context of the process from the start; with mpi_lapi all contexts of a process share those of the first. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
         source: "LAPI Guide, table 37",
         code: ERR_MSG_API,
     }

@@ -11,8 +11,8 @@
 //!
 //! Numbers are little endian. `host` tells whose windows can be reached from where. By the
 //! landmark a peer finds out whether it can copy from and to this process's memory itself; pid 0
-//! says that it shall not. `shared` is 1 where contexts share windows, so that each datagram names its
-//! context.
+//! says that it shall not. `shared` is 1 where contexts share windows, so that each datagram names
+//! its context.
 
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;

@@ -2,9 +2,9 @@
 //!
 //! It takes a frame if it is UDP over IPv4 or IPv6, whichever the interface's own address is of, to
 //! that address, whole and without options or extensions, to a port of a window, and marked as ours
-//! (`lapis_adapters::eth::frame`). The window's socket at the queue gets it; where there is none, the frame is
-//! dropped, for nobody else can want it. Everything else passes to the kernel untouched, other
-//! programs' traffic to the same ports included.
+//! (`lapis_adapters::eth::frame`). The window's socket at the queue gets it; where there is none,
+//! the frame is dropped, for nobody else can want it. Everything else passes to the kernel
+//! untouched, other programs' traffic to the same ports included.
 
 use crate::eth::bpf::{Instruction, Program, Sockets};
 use lapis_adapters::eth::frame::{MAGIC, Version};
@@ -77,7 +77,7 @@ impl Code {
 }
 
 fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
-    let Steering { address, port, windows, queues } = steering;
+    let address = steering.address;
     let version = Version::of(address);
     let mut code = Code(Vec::new());
     // Where the frame begins, and whether it has a whole head.
@@ -110,6 +110,21 @@ fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
         }
     }
     code.expect(version.magic_at(), MAGIC);
+    redirect(&mut code, version, steering, sockets);
+    let pass = code.0.len();
+    code.add(MOVE_VALUE, 0, 0, 0, PASS);
+    code.add(EXIT, 0, 0, 0, 0);
+    for (at, instruction) in code.0.iter_mut().enumerate() {
+        if [IF_GREATER, IF_NOT_BELOW_VALUE, IF_NOT_VALUE_32].contains(&instruction.code) {
+            instruction.offset = (pass - at - 1) as i16;
+        }
+    }
+    code.0
+}
+
+/// Hands the frame to the socket of its window and queue.
+fn redirect(code: &mut Code, version: Version, steering: Steering, sockets: &Sockets) {
+    let Steering { port, windows, queues, .. } = steering;
     code.add(LOAD_16, 5, 2, version.udp_at() + 2, 0);
     code.add(FROM_NETWORK, 5, 0, 0, 16);
     code.add(ADD_VALUE, 5, 0, 0, -i32::from(port));
@@ -127,15 +142,6 @@ fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
     code.add(MOVE_VALUE, 3, 0, 0, DROP);
     code.add(CALL, 0, 0, 0, REDIRECT);
     code.add(EXIT, 0, 0, 0, 0);
-    let pass = code.0.len();
-    code.add(MOVE_VALUE, 0, 0, 0, PASS);
-    code.add(EXIT, 0, 0, 0, 0);
-    for (at, instruction) in code.0.iter_mut().enumerate() {
-        if [IF_GREATER, IF_NOT_BELOW_VALUE, IF_NOT_VALUE_32].contains(&instruction.code) {
-            instruction.offset = (pass - at - 1) as i16;
-        }
-    }
-    code.0
 }
 
 /// Has the kernel check the program.

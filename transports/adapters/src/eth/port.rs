@@ -1,5 +1,5 @@
-//! One window's sockets: what is sent goes into frames of its own, what arrives is copied out of the
-//! shared ones.
+//! One window's sockets: what is sent goes into frames of its own, what arrives is copied out of
+//! the shared ones.
 //!
 //! Where the interface has several receive queues, the window has a socket at each. It sends by one
 //! of them, another one for each window, so that the windows' datagrams are spread.
