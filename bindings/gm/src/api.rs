@@ -8,6 +8,7 @@ use crate::progress;
 use crate::settings::Settings;
 use crate::stream::{Op, Teller};
 use lapis_adapters::channel::Address;
+use lapis_adapters::eth::port::Port as Wire;
 use std::collections::HashMap;
 
 /// Where a message goes.
@@ -268,8 +269,9 @@ impl Port {
             }
             let inner = self.inner();
             if let Some(longest) = inner.before_sleep() {
-                let (wire, daemon) = (inner.net.wire.as_ref(), (!inner.is_alone).then_some(&inner.daemon));
-                progress::sleep((inner.net.window.bell(), &*inner.wake), (wire, daemon), longest);
+                let wires: Vec<_> = inner.net.wire.iter().flat_map(Wire::sockets).collect();
+                let daemon = (!inner.is_alone).then_some(&inner.daemon);
+                progress::sleep((inner.net.window.bell(), &*inner.wake), (&wires, daemon), longest);
                 inner.after_sleep();
             }
         }

@@ -7,7 +7,7 @@ use crate::port::{Counters, Port};
 use crate::stream::{InStream, Link};
 use lapis_core::reliable::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// Datagrams that are read at once.
@@ -231,11 +231,11 @@ impl Port {
 /// the time is over.
 pub(crate) fn sleep(
     (window, wake): (impl AsFd, impl AsFd),
-    (wire, daemon): (Option<impl AsFd>, Option<impl AsFd>),
+    (wires, daemon): (&[BorrowedFd<'_>], Option<impl AsFd>),
     longest: Option<Duration>,
 ) {
     let mut fds = vec![PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
-    fds.extend(wire.as_ref().map(|wire| PollFd::new(wire, PollFlags::IN)));
+    fds.extend(wires.iter().map(|wire| PollFd::new(wire, PollFlags::IN)));
     fds.extend(daemon.as_ref().map(|daemon| PollFd::new(daemon, PollFlags::IN)));
     let timeout = longest.map(|time| Timespec {
         tv_sec: time.as_secs().min(i64::MAX as u64).cast_signed(),

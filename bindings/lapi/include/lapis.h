@@ -298,6 +298,12 @@ int lapis_alltoallv_init(lapi_handle_t hndl, lapis_team_t team, const void *inpu
                          const ulong *get_counts, const ulong *get_starts, lapis_type_t type,
                          lapis_request_t *request);
 
+/* Gives everybody what everybody has for it, each part in a layout of its own. It waits; there is no other form. */
+int lapis_alltoallw(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                    const ulong *give_bytes, const ulong *give_starts,
+                    const lapi_dg_handle_t *give_dgsps, void *output, const ulong *get_bytes,
+                    const ulong *get_starts, const lapi_dg_handle_t *get_dgsps);
+
 /* Gives everybody the inputs of the members up to it, folded in order. */
 int lapis_scan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                ulong count, lapis_type_t type, lapis_op_t op);

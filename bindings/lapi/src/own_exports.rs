@@ -1386,6 +1386,40 @@ pub unsafe extern "C" fn lapis_alltoallv_init(
     }
 }
 
+/// Gives everybody what everybody has for it, each part in a layout of its own. It waits; there is no other form.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoallw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::alltoallw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+        )
+    }
+}
+
 /// Gives everybody the inputs of the members up to it, folded in order.
 ///
 /// # Safety

@@ -56,6 +56,13 @@ fn random_layouts_deliver_what_a_list_of_bytes_says() {
     with_losses(2, &program, &["20", "0xfeed"]);
 }
 
+#[test]
+fn parts_of_an_all_to_all_have_layouts_of_their_own() {
+    let program = program("alltoallw");
+    Job::of(3).succeeds(&program);
+    with_losses(3, &program, &[]);
+}
+
 /// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow;
 /// a transport that has no room now and then.
 fn with_losses(tasks: u32, program: &Path, args: &[&str]) {

@@ -4,6 +4,30 @@ use super::rounds::{Put, Take};
 use crate::engine::Fold;
 use lapis_schedules::{Side, Span};
 
+/// What an operation's rounds read and write: [`Buffers`], or layouts.
+pub(crate) trait Data {
+    /// Bytes of an element.
+    fn size(&self) -> usize;
+
+    /// See [`Buffers::put`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn put(&mut self, puts: &[Put], area: *mut u8);
+
+    /// See [`Buffers::copy`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn copy(&mut self, copies: &[(Span, Span)]);
+
+    /// See [`Buffers::take`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold);
+}
+
 /// Where an operation's input, output and scratch begin, and how long an element is.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffers {
@@ -68,5 +92,30 @@ impl Buffers {
                 (Some(Side::Before | Side::After), Fold::None) => {}
             }
         }
+    }
+}
+
+impl Data for Buffers {
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    #[inline(always)]
+    unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::put(self, puts, area) }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, copies: &[(Span, Span)]) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::copy(self, copies) }
+    }
+
+    #[inline(always)]
+    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::take(self, take, area, fold) }
     }
 }

@@ -1,5 +1,6 @@
 //! Taking the rounds of an operation.
 
+use super::buffers::Data;
 use super::rounds::{AREAS, LINES, Plan, Round};
 use super::{AREA, Board, Buffers, INLINE, LINE};
 use crate::engine::{Engine, Fold, Members};
@@ -42,23 +43,34 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held; the buffers are as long as the call says, and nobody else's.
     pub(crate) unsafe fn run(&self, plan: &Plan<'_>) -> Result<()> {
+        // SAFETY: the board is this operation's; the reference ends here, and an address is taken.
+        let scratch = unsafe {
+            let scratch = &mut (*self.board).scratch;
+            let needed = (plan.scratch() * plan.element()).div_ceil(LINE / 2);
+            scratch.resize(needed.max(scratch.len()), [0; 8]);
+            scratch.as_mut_ptr().cast()
+        };
+        let mut data = Buffers { bases: [self.input.cast_mut(), self.output, scratch], size: plan.element() };
+        // SAFETY: the caller's promise.
+        unsafe { self.run_on(plan, &mut data) }
+    }
+
+    /// The same with data of another kind.
+    ///
+    /// # Safety
+    /// The lock is held; the data is what the plan says, and nobody else's.
+    pub(crate) unsafe fn run_on(&self, plan: &Plan<'_>, data: &mut impl Data) -> Result<()> {
         // SAFETY: the team lives.
         if let Some(cause) = unsafe { (*self.at.members.as_ptr()).over } {
             return Err(cause.error());
         }
         // SAFETY: the board is this operation's; references to it end before anybody waits.
         let mut round = unsafe {
-            let scratch = &mut (*self.board).scratch;
             (*self.board).heard = 0;
-            let needed = (plan.scratch() * plan.element()).div_ceil(LINE / 2);
-            scratch.resize(needed.max(scratch.len()), [0; 8]);
             std::mem::take(&mut (*self.board).work)
         };
-        // SAFETY: the board is this operation's; an address is taken.
-        let scratch = unsafe { (&mut (*self.board).scratch).as_mut_ptr().cast() };
-        let data = Buffers { bases: [self.input.cast_mut(), self.output, scratch], size: plan.element() };
         // SAFETY: the caller's promise.
-        let ended = unsafe { self.take_rounds(plan, &mut round, &data) };
+        let ended = unsafe { self.take_rounds(plan, &mut round, data) };
         // SAFETY: the board lives as long as the team, and the lock's holder alone uses its own
         // part.
         unsafe { (*self.board).work = round };
@@ -67,7 +79,7 @@ impl Work<'_> {
 
     /// # Safety
     /// As for [`run`](Self::run).
-    unsafe fn take_rounds(&self, plan: &Plan<'_>, round: &mut Round, data: &Buffers) -> Result<()> {
+    unsafe fn take_rounds(&self, plan: &Plan<'_>, round: &mut Round, data: &mut impl Data) -> Result<()> {
         let mut r = 0;
         // SAFETY: the caller's promise; a number of the board's is read.
         while r < plan.rounds(unsafe { (*self.board).heard }) {
@@ -81,14 +93,14 @@ impl Work<'_> {
 
     /// # Safety
     /// As for [`run`](Self::run).
-    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round, data: &Buffers) -> Result<()> {
+    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round, data: &mut impl Data) -> Result<()> {
         // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
         // somebody waits.
         unsafe {
             let board = self.board;
             (*board).round += 1;
             let (round, me) = ((*board).round, (*board).me);
-            let short = plan.width() * data.size <= INLINE;
+            let short = plan.width() * data.size() <= INLINE;
             self.wait_for_room(round, if short { LINES } else { AREAS })?;
             data.put(&work.puts, (*board).data(me, round, short));
             (&*board).tell(&work.tells);

@@ -1,5 +1,6 @@
 //! Which calls of a team go through memory, and calls that block and do.
 
+use super::rounds::Plan;
 use super::run::{Team as At, Work};
 use super::search::{self, Found, Here};
 use super::{Board, Rounds};
@@ -72,6 +73,28 @@ impl Team {
         input: *const u8,
         output: *mut u8,
     ) -> Result<Result<()>, By<'static>> {
+        if std::ptr::eq(input, output) && matches!(call, Call::AllToAllV { .. }) {
+            // What comes may lie where what goes has not been read.
+            return Err(by);
+        }
+        // SAFETY: the caller's promise.
+        let run = |work: &Work<'_>, plan: &Plan<'_>| unsafe { work.run(plan) };
+        // SAFETY: the caller's promise.
+        unsafe { self.in_rounds(call, of, by, (input, output), run) }
+    }
+
+    /// The same with rounds that `run` takes.
+    ///
+    /// # Safety
+    /// As for [`call_through_memory`](Self::call_through_memory), as far as `run` uses the buffers.
+    pub(crate) unsafe fn in_rounds(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'static>,
+        (input, output): (*const u8, *mut u8),
+        run: impl FnOnce(&Work<'_>, &Plan<'_>) -> Result<()>,
+    ) -> Result<Result<()>, By<'static>> {
         let context = self.context();
         let _held = Held::new(context);
         let members = self.0.members.as_ptr();
@@ -82,10 +105,6 @@ impl Team {
             else {
                 return Err(by);
             };
-            if std::ptr::eq(input, output) && matches!(call, Call::AllToAllV { .. }) {
-                // What comes may lie where what goes has not been read.
-                return Err(by);
-            }
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
             let Some(plan) = super::run::plan(call, self.rank(), self.len(), of.size()) else {
@@ -106,7 +125,7 @@ impl Team {
                 input,
                 output,
             };
-            let ended = work.run(&plan);
+            let ended = run(&work, &plan);
             if let Err(e) = &ended {
                 self.0.engine.spread(context, self.0.members, e.cause(context.task()));
             }

@@ -126,7 +126,7 @@ variables! {
         group: Communication,
         kind: choice::<MsgApi>(),
         help: "Which interfaces the job uses",
-        more: "lapirun and poe set it to lapi. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
+        more: "lapirun and poe set it to lapi. Over windows of adapters (MP_EUILIB=us), lapi gives each context windows of its own; lapi,mpi and mpi,lapi do so, too, and hold as many again for a second context of the process from the start; with mpi_lapi all contexts of a process share those of the first. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
         source: "LAPI Guide, table 37",
         code: ERR_MSG_API,
     }
@@ -246,7 +246,7 @@ variables! {
         group: Tuning,
         kind: Kind::Text,
         help: "File of measured values, which variables of the environment win over; none for no such file",
-        more: "Without it, the file of this kind of processor in the user's cache, in $XDG_CACHE_HOME/lapis or $HOME/.cache/lapis, if there is one. lapis-perf tune measures it; lapis-info --copies and --collectives show what counts. It must belong to the user or to root, and be writable by nobody else.",
+        more: "Without it, the file of this kind of processor in the user's cache, in $XDG_CACHE_HOME/lapis or $HOME/.cache/lapis, if there is one. lapis-perf tune measures it, lapirun -n N lapis-perf tune collectives the algorithms for N tasks; lapis-info --copies and --collectives show what counts. It must belong to the user or to root, and be writable by nobody else.",
         source: "Lapis",
     }
     spin: Duration = "LAPIS_SPIN_US", "50" {

@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_conversation_begins_with_hello_of_the_same_version() {
-        let said = talk(&[r#"{"hello":{"version":3}}"#, r#""adapters""#]);
-        assert_eq!(said[0].0, r#"{"welcome":{"version":3,"daemon":7}}"#);
+        let said = talk(&[r#"{"hello":{"version":4}}"#, r#""adapters""#]);
+        assert_eq!(said[0].0, r#"{"welcome":{"version":4,"daemon":7}}"#);
         assert!(said[1].0.contains(r#""name":"sn0""#) && !said[1].1, "{said:?}");
         let said = talk(&[r#"{"hello":{"version":1}}"#]);
         assert!(said[0].0.contains("version") && said[0].1, "{said:?}");
@@ -98,7 +98,7 @@ mod tests {
     fn rubbish_ends_the_conversation() {
         let nested = "[".repeat(4000);
         for rubbish in ["", "{", "null", r#"{"open":{}}"#, r#"{"hello":{"version":-1}}"#, &nested, "\u{0}"] {
-            let said = talk(&[r#"{"hello":{"version":3}}"#, rubbish]);
+            let said = talk(&[r#"{"hello":{"version":4}}"#, rubbish]);
             assert!(said[1].0.contains("malformed") && said[1].1, "{rubbish}: {said:?}");
         }
     }

@@ -8,6 +8,7 @@
 //! | `bpf.rs` | the few calls of bpf(2) that it takes to put it there |
 //! | `holder.rs` | the process that keeps it there when the daemon has died |
 //! | `frames.rs` | sockets and the memory that they share |
+//! | `lanes.rs` | the same at all receive queues of an interface |
 //! | `queues.rs` | how many queues an interface has |
 //! | `interface.rs` | an interface that the daemon has taken |
 //!
@@ -19,6 +20,7 @@ pub(crate) mod bpf;
 pub(crate) mod frames;
 pub(crate) mod holder;
 pub(crate) mod interface;
+mod lanes;
 pub(crate) mod netlink;
 pub(crate) mod program;
 pub(crate) mod queues;

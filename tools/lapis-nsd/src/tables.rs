@@ -12,6 +12,7 @@
 
 mod interfaces;
 mod ports;
+mod reservations;
 
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::eth::interface::{Interface, State};
@@ -46,8 +47,10 @@ pub struct Caller {
 /// A window that is not free.
 struct Entry {
     user: u32,
-    /// Kept by hand, so that it isn't free when a task closes it.
+    /// Kept by hand or held by a client, so that it isn't free when a task closes it.
     reserved: bool,
+    /// The client with whose connection the reservation ends.
+    holder: Option<u64>,
     /// Loaded by hand: the only job that may open it.
     loaded: Option<Key>,
     open: Option<Opened>,
@@ -128,7 +131,7 @@ impl Tables {
         self.cards.iter().map(|card| card.windows.len()).sum()
     }
 
-    /// A client has gone: its windows are free, or reserved again.
+    /// A client has gone: its windows are free, or reserved again, and so are those that it held.
     pub fn gone(&mut self, client: u64) {
         for card in &mut self.cards {
             let interface = &mut card.interface;
@@ -138,6 +141,9 @@ impl Tables {
                     if let Some((interface, _)) = interface {
                         interface.close(*number);
                     }
+                }
+                if entry.holder == Some(client) {
+                    (entry.reserved, entry.holder) = (false, None);
                 }
                 entry.reserved || entry.open.is_some()
             });
@@ -156,7 +162,7 @@ impl Tables {
             Request::Attach { place, key } => self.attach(caller, &place, key),
             Request::Hop { adapter, address } => self.hop(caller, &adapter, address),
             Request::Close { place } => self.close(caller, &place),
-            Request::Reserve { adapter, window } => self.reserve(caller, &adapter, window),
+            Request::Reserve { adapter, window, held } => self.reserve(caller, &adapter, window, held),
             Request::Release { place } => self.release(caller, &place),
             Request::Load { place, key } => self.load(caller, &place, Some(key)),
             Request::Unload { place } => self.load(caller, &place, None),
@@ -320,56 +326,6 @@ impl Tables {
         Ok((Reply::Done, Vec::new()))
     }
 
-    fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {
-        let share = self.share;
-        let card = self.card_for(caller, adapter)?;
-        let number = match window {
-            Some(number) => {
-                card.exists(number)?;
-                if let Some(entry) = card.windows.get(&number) {
-                    return Err((Why::Taken, format!("window {number} of {adapter} is taken: {entry}")));
-                }
-                number
-            }
-            None => card.free(adapter)?,
-        };
-        card.within(caller, share, adapter)?;
-        let entry = Entry { user: caller.user, reserved: true, loaded: None, open: None };
-        card.windows.insert(number, entry);
-        Ok((Reply::Reserved { window: number }, Vec::new()))
-    }
-
-    /// The entry of a window that this caller has reserved.
-    fn reserved(&mut self, caller: Caller, place: &Place) -> Result<&mut Entry, (Why, String)> {
-        let card = self.card(&place.adapter)?;
-        match card.windows.get_mut(&place.window) {
-            Some(entry) if entry.reserved && (entry.user == caller.user || caller.user == 0) => Ok(entry),
-            Some(entry) => Err((Why::NotAllowed, format!("{place} is not your reservation: {entry}"))),
-            None => Err((Why::NoWindow, format!("{place} is not reserved"))),
-        }
-    }
-
-    fn release(&mut self, caller: Caller, place: &Place) -> Answer {
-        let entry = self.reserved(caller, place)?;
-        if entry.open.is_some() {
-            return Err((Why::Taken, format!("{place} is in use: {entry}")));
-        }
-        self.card(&place.adapter)?.windows.remove(&place.window);
-        Ok((Reply::Done, Vec::new()))
-    }
-
-    fn load(&mut self, caller: Caller, place: &Place, key: Option<Key>) -> Answer {
-        let entry = self.reserved(caller, place)?;
-        if entry.open.is_some() {
-            return Err((Why::Taken, format!("{place} is in use: {entry}")));
-        }
-        if let (Some(_), Some(_)) = (key, entry.loaded) {
-            return Err((Why::Taken, format!("{place} is loaded for a job: unload it first")));
-        }
-        entry.loaded = key;
-        Ok((Reply::Done, Vec::new()))
-    }
-
     fn set(&mut self, caller: Caller, adapter: &str, up: bool) -> Answer {
         if !caller.administrator {
             let text = format!(
@@ -484,7 +440,7 @@ impl Card {
 
     fn put(&mut self, number: u32, caller: Caller, key: Key, parts: Parts) {
         let opened = Opened { client: caller.client, process: caller.process, key, parts };
-        let free = Entry { user: caller.user, reserved: false, loaded: None, open: None };
+        let free = Entry { user: caller.user, reserved: false, holder: None, loaded: None, open: None };
         self.windows.entry(number).or_insert(free).open = Some(opened);
     }
 }

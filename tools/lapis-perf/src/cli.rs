@@ -14,13 +14,14 @@ Sizes are bytes, or numbers with K or M (powers of 1024), up to 64MiB. Without -
 --min-size and --max-size. Tasks beyond the second take part in gfence and wait otherwise.
 
 `lapis-perf tune`, without lapirun, measures in a few seconds which copies are fastest between cores of this machine, \
-and keeps it in the tuning file (LAPIS_TUNING), which jobs read.";
+and keeps it in the tuning file (LAPIS_TUNING), which jobs read. `lapirun -n N lapis-perf tune collectives` does so for \
+the algorithms of collectives of N tasks on this machine.";
 
 /// Measures latency, rate and bandwidth between two tasks of a job.
 #[derive(Debug, Parser)]
 #[command(name = "lapis-perf", version, after_help = AFTER, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to measure (--list shows the benches), `all`, or `tune`
+    /// What to measure (--list shows the benches), `all`, `tune`, or `tune collectives`
     #[arg(value_name = "BENCH", required_unless_present = "list")]
     pub(crate) benches: Vec<String>,
 

@@ -10,6 +10,7 @@ mod sample;
 mod session;
 mod single;
 mod tune;
+mod tune_collectives;
 
 use anyhow::Result;
 use clap::Parser;
@@ -25,6 +26,13 @@ fn main() -> ExitCode {
     };
     if cli.benches == [tune::NAME] {
         return tune_once();
+    }
+    if cli.benches == [tune::NAME, tune_collectives::NAME] {
+        lapis_log::install();
+        return match tune_collectives::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => refuse(&format!("lapis-perf: {error:#}\n"), 1, true),
+        };
     }
     let plan = match plan::Plan::of(&cli) {
         Ok(plan) => plan,

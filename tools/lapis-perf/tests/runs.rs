@@ -53,6 +53,35 @@ fn tuning_leaves_a_file_that_shows_where_limits_come_from() {
 }
 
 #[test]
+fn tuned_collectives_are_kept_for_each_number_of_tasks_and_taken() {
+    let folder = std::env::temp_dir().join(format!("lapis-perf-collectives-{}", std::process::id()));
+    let file = folder.join("tuning");
+    let tune = |tasks: u32| {
+        let job = Job::new(tasks).var("LAPIS_TUNING", &file.to_string_lossy());
+        let done = job.run(PERF, &["tune", "collectives"]).expect(0);
+        assert!(done.out.contains("lapis-info --collectives"), "{done:?}");
+        std::fs::read_to_string(&file).expect("it was written")
+    };
+    let value = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("LAPIS_COLLECTIVES="));
+        line.expect("the variable").to_owned()
+    };
+    let first = value(&tune(2));
+    for operation in
+        ["barrier", "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall"]
+    {
+        assert!(first.split(',').any(|wish| wish.starts_with(operation) && wish.contains("@2=")), "{first}");
+    }
+    // Another number of tasks: both are there.
+    let both = value(&tune(3));
+    assert!(both.starts_with(&first) && both.contains("barrier@3="), "{both}");
+    // Jobs read it without a complaint.
+    let job = Job::new(2).var("LAPIS_TUNING", &file.to_string_lossy());
+    job.run(PERF, &["allreduce", "--sizes", "8,64K", "--time-ms", "1"]).expect_quiet(0);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
 fn every_bench_gives_its_records_in_both_modes_and_kinds_of_memory() {
     let line = ["all", "--sizes", "0,8,5000,70000", "--time-ms", "1", "--memory", "any,lapis", "--json"];
     for extra in [&[][..], &["--interrupts"][..]] {

@@ -56,7 +56,7 @@ impl Space {
     }
 
     /// How `ip` finds it from another one.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
     }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Descriptors that a message may have.
-pub const MAX_FDS: usize = 5;
+pub const MAX_FDS: usize = 3 + 2 * crate::eth::MOST_QUEUES as usize;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

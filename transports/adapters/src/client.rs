@@ -245,15 +245,23 @@ impl Daemon {
     ) -> Result<(Parts, Option<WireParts>), DaemonError> {
         let more = fds.split_off(fds.len().min(2));
         let parts = self.parts(geometry, fds)?;
-        let wire = match (wire, <[OwnedFd; 3]>::try_from(more)) {
-            (None, Err(none)) if none.is_empty() => None,
-            (Some(wire), Ok([socket, memory, lease])) => Some(WireParts { wire, socket, memory, lease }),
-            (wire, _) => {
-                let what = format!("{wire:?} with other descriptors");
-                return Err(DaemonError::Confused(self.address.clone(), what));
-            }
+        let Some(wire) = wire else {
+            return if more.is_empty() { Ok((parts, None)) } else { Err(self.misfit(&"no wire")) };
         };
-        Ok((parts, wire))
+        if more.len() != 1 + 2 * wire.queues as usize {
+            return Err(self.misfit(&wire));
+        }
+        let mut more = more.into_iter();
+        let Some(lease) = more.next() else { return Err(self.misfit(&wire)) };
+        let mut sockets = Vec::new();
+        while let (Some(socket), Some(memory)) = (more.next(), more.next()) {
+            sockets.push((socket, memory));
+        }
+        Ok((parts, Some(WireParts { wire, sockets, lease })))
+    }
+
+    fn misfit(&self, what: &dyn std::fmt::Debug) -> DaemonError {
+        DaemonError::Confused(self.address.clone(), format!("{what:?} with other descriptors"))
     }
 
     /// The next hop from an adapter of an Ethernet to an address; none, while it is looked for.
@@ -300,7 +308,19 @@ impl Daemon {
     /// # Errors
     /// There is none.
     pub fn reserve(&self, adapter: &str, window: Option<u32>) -> Result<Place, DaemonError> {
-        let request = Request::Reserve { adapter: adapter.to_owned(), window };
+        self.reserve_for(adapter, window, false)
+    }
+
+    /// The same for as long as this connection lasts, and no longer.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn hold(&self, adapter: &str, window: Option<u32>) -> Result<Place, DaemonError> {
+        self.reserve_for(adapter, window, true)
+    }
+
+    fn reserve_for(&self, adapter: &str, window: Option<u32>, held: bool) -> Result<Place, DaemonError> {
+        let request = Request::Reserve { adapter: adapter.to_owned(), window, held };
         match self.ask(&request, &[])?.0 {
             Reply::Reserved { window } => Ok(Place { adapter: adapter.to_owned(), window }),
             other => Err(self.confused(&other)),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The longest request, in bytes.
 pub const MAX_REQUEST: usize = 4096;
@@ -103,6 +103,9 @@ pub enum Request {
         adapter: String,
         /// Which one; without a number a free one.
         window: Option<u32>,
+        /// No longer than this connection lasts.
+        #[serde(default)]
+        held: bool,
     },
     /// Ends a reservation. [`Reply::Done`].
     Release {

@@ -1,7 +1,7 @@
 //! What a task publishes about its windows.
 //!
 //! ```text
-//!   "LHW" version 3 │ host: 8 bytes │ landmark: 28 │ count: 1 │ count × window
+//!   "LHW" version 4 │ host: 8 bytes │ landmark: 28 │ shared: 1 │ count: 1 │ count × window
 //!
 //!   landmark:  pid: 4 │ nonce at: 8 │ scratch at: 8 │ nonce: 8
 //!   window:    network: 4 │ adapter: 4 │ window: 4 │ length of the name: 1 │ name
@@ -11,14 +11,15 @@
 //!
 //! Numbers are little endian. `host` tells whose windows can be reached from where. By the
 //! landmark a peer finds out whether it can copy from and to this process's memory itself; pid 0
-//! says that it shall not.
+//! says that it shall not. `shared` is 1 where contexts share windows, so that each datagram names
+//! its context.
 
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;
 use lapis_cross_memory::Landmark;
 use std::net::IpAddr;
 
-const MAGIC: &[u8; 4] = b"LHW\x03";
+const MAGIC: &[u8; 4] = b"LHW\x04";
 
 /// A window of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ impl Contact {
 pub(crate) struct Card {
     pub(crate) host: u64,
     pub(crate) landmark: Landmark,
+    /// Several contexts share the windows.
+    pub(crate) shared: bool,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -69,6 +72,7 @@ impl Card {
         for word in [nonce_at, scratch_at, nonce] {
             out.extend_from_slice(&word.to_le_bytes());
         }
+        out.push(u8::from(self.shared));
         let count_at = out.len();
         out.push(0);
         for entry in &self.entries {
@@ -93,7 +97,7 @@ impl Card {
         let pid = i32::from_le_bytes(take(&mut rest)?);
         let [nonce_at, scratch_at, nonce] =
             [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?].map(u64::from_le_bytes);
-        let [count] = take(&mut rest)?;
+        let [shared, count] = take(&mut rest)?;
         let mut entries = Vec::new();
         for _ in 0..count {
             let [network, index, window] =
@@ -119,7 +123,7 @@ impl Card {
             entries.push(Entry { network, index, place: Place { adapter, window }, wire });
         }
         let landmark = Landmark { pid, nonce_at, scratch_at, nonce };
-        rest.is_empty().then_some(Self { host, landmark, entries })
+        (rest.is_empty() && shared < 2).then_some(Self { host, landmark, shared: shared == 1, entries })
     }
 }
 
@@ -165,7 +169,7 @@ mod tests {
             wire: (at % 2 == 1).then_some(Contact { address: ADDRESSES[at / 2 % 2], port: 9, room: 1460 }),
         };
         let landmark = Landmark { pid: 7, nonce_at: 1 << 40, scratch_at: 8, nonce: u64::MAX };
-        Card { host: 5, landmark, entries: networks.iter().enumerate().map(entry).collect() }
+        Card { host: 5, landmark, shared: false, entries: networks.iter().enumerate().map(entry).collect() }
     }
 
     #[test]
@@ -178,6 +182,8 @@ mod tests {
             assert_eq!(Card::parse(&bytes[..cut]), None);
         }
         assert_eq!(Card::parse(&[bytes, vec![0]].concat()), None);
+        let card = Card { shared: true, ..self::card(&[0]) };
+        assert_eq!(Card::parse(&card.encode()), Some(card));
     }
 
     #[test]

@@ -12,12 +12,15 @@
 //! | `choice.rs` | on which adapters this task's windows are to be |
 //! | `address.rs` | what a task publishes about its windows |
 //! | `services.rs` | the daemon: windows, the availability matrix, daemons that come and go |
+//! | `windows.rs` | which windows a context has: its own, held ones, shared ones |
+//! | `shared.rs` | windows that the contexts of a process share |
 //! | `rail.rs` | one window of this task |
 //! | `way.rs` | a way to a peer's window: sending |
 //! | `direct.rs` | copies between the memories of two tasks, past the windows |
 //! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
 //! | `transport/reach.rs` | how a peer's window is reached |
+//! | `transport/copies.rs` | copies past the windows |
 
 mod address;
 mod choice;
@@ -26,12 +29,14 @@ mod direct;
 mod options;
 mod rail;
 mod services;
+mod shared;
 mod transport;
 // What the user should know of failover is told in the same way over any datagrams.
 #[path = "../../udp/src/troubles.rs"]
 mod troubles;
 mod waiter;
 mod way;
+mod windows;
 
 pub use transport::Hps;
 pub use waiter::HpsWaiter;

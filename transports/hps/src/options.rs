@@ -2,7 +2,7 @@
 
 use crate::declaration;
 use lapis_adapters::channel::Address;
-use lapis_core::config::{Device, Instances, NetworkWindows};
+use lapis_core::config::{Choice, Device, Instances, MsgApi, NetworkWindows};
 use lapis_core::transport::{Host, TransportError};
 use std::str::FromStr;
 
@@ -13,11 +13,14 @@ pub(crate) const MAX_RAILS: usize = 8;
 const INSTANCES: &str = "MP_INSTANCES";
 const DEVICE: &str = "MP_EUIDEVICE";
 const NETWORK: &str = "MP_LAPI_NETWORK";
+const API: &str = "MP_MSG_API";
 
 /// The values that count for windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) daemon: Address,
+    /// Who has windows of its own, and who shares.
+    pub(crate) api: Option<MsgApi>,
     pub(crate) device: Device,
     /// How many windows, or as many as there are adapters.
     pub(crate) instances: Option<Instances>,
@@ -34,6 +37,8 @@ impl Options {
         Ok(Self {
             daemon: option(declaration::DAEMON.name)
                 .map_or_else(Address::default, |name| Address::new(&name)),
+            // Core has checked the word.
+            api: option(API).and_then(|word| MsgApi::from_word(word.trim())),
             device: Device::of(option(DEVICE).as_deref()),
             instances: parse(INSTANCES, option)?,
             windows: windows.map_or_else(Vec::new, |list| list.0),
@@ -72,6 +77,8 @@ mod tests {
         let options = of(&[("MP_LAPI_NETWORK", "@2>164,sn0:12,sn1"), ("LAPIS_NSD", "x")]).expect("good");
         assert_eq!(options.windows, [(164, "sn0".to_owned()), (12, "sn1".to_owned())]);
         assert_eq!(options.daemon.as_str(), "x");
+        let api = |word| of(&[("MP_MSG_API", word)]).expect("good").api;
+        assert_eq!((api("mpi_lapi"), api("mpi,lapi")), (Some(MsgApi::Shared), Some(MsgApi::MpiLapi)));
         assert!(of(&[("LAPIS_HPS_COPY", "windows")]).expect("good").windows_only);
         for (name, value) in [("MP_INSTANCES", "0"), ("MP_LAPI_NETWORK", "164"), ("LAPIS_HPS_COPY", "no")] {
             let text = of(&[(name, value)]).expect_err("bad").to_string();

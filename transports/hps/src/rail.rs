@@ -1,6 +1,7 @@
 //! One window of this task, and what arrives in it.
 
 use crate::address::Entry;
+use crate::shared::SUFFIX;
 use crate::waiter::Notifier;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
@@ -31,6 +32,26 @@ impl Arena {
         Self { bytes: vec![0; ARENA].into(), used: 0 }
     }
 
+    /// Where the next datagram goes.
+    #[inline]
+    fn free(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.used..]
+    }
+
+    /// The event of a datagram of `len` bytes that lies where the next one goes.
+    #[inline]
+    fn keep(&mut self, len: usize) -> Event {
+        let data = self.free().as_mut_ptr();
+        self.used = (self.used + len).next_multiple_of(ALIGNED).min(ARENA);
+        Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY }
+    }
+
+    /// Copies a datagram that others have taken out, if there is room.
+    pub(crate) fn copy(&mut self, datagram: &[u8]) -> Option<Event> {
+        self.free().get_mut(..datagram.len())?.copy_from_slice(datagram);
+        Some(self.keep(datagram.len()))
+    }
+
     /// Forgets what the last poll handed out.
     #[inline]
     pub(crate) fn clear(&mut self) {
@@ -55,31 +76,16 @@ pub(crate) struct Rail {
     pub(crate) window: Window,
     /// Its socket on an Ethernet.
     pub(crate) port: Option<Port>,
-    /// The socket ends sleeps. The kernel then tells of each frame that comes and goes, which costs
-    /// a round trip a twentieth (docs/performance.md): so it is asked to before a sleep only.
-    watched: bool,
     /// Whether the adapter is up.
     pub(crate) up: bool,
     counts: Counts,
     looks: u32,
-    /// The state of next hops that this task has seen.
-    pub(crate) hops: u32,
 }
 
 impl Rail {
     pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self {
-            entry,
-            parts,
-            window,
-            port,
-            watched: false,
-            up: true,
-            counts: Counts::default(),
-            looks: 0,
-            hops: 0,
-        })
+        Ok(Self { entry, parts, window, port, up: true, counts: Counts::default(), looks: 0 })
     }
 
     /// The longest datagram.
@@ -88,45 +94,72 @@ impl Rail {
         self.port.as_ref().map_or(memory, |port| memory.min(port.wire().room as usize))
     }
 
+    /// Copies the next arrival to the front of `into` and answers its length, if there is one and
+    /// room for it.
+    #[inline]
+    fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
+        match self.window.receive(into) {
+            Found::Datagram(len) => Some(len),
+            Found::NoRoom => None,
+            Found::Nothing => self.port.as_mut().filter(|_| into.len() >= LONGEST)?.receive(into),
+        }
+    }
+
     /// Copies arrivals to the arena and makes events of them. Answers how many.
     #[inline]
     pub(crate) fn poll(&mut self, arena: &mut Arena, events: &mut [Event]) -> usize {
         let mut n = 0;
-        while n < events.len() {
-            let into = &mut arena.bytes[arena.used..];
-            let len = match self.window.receive(into) {
-                Found::Datagram(len) => len,
-                Found::NoRoom => break,
-                Found::Nothing => match self.port.as_mut().filter(|_| into.len() >= LONGEST) {
-                    Some(port) => match port.receive(into) {
-                        Some(len) => len,
-                        None => break,
-                    },
-                    None => break,
-                },
-            };
-            let data = arena.bytes[arena.used..].as_mut_ptr();
-            arena.used = (arena.used + len).next_multiple_of(ALIGNED).min(ARENA);
-            events[n] = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
+        while n < events.len()
+            && let Some(len) = self.receive(arena.free())
+        {
+            events[n] = arena.keep(len);
             n += 1;
         }
         self.counts.received += n as u64;
         n
     }
 
+    /// The same for a window that contexts share: the arrivals of others go to `deliver`.
+    pub(crate) fn poll_for(
+        &mut self,
+        context: u32,
+        arena: &mut Arena,
+        events: &mut [Event],
+        mut deliver: impl FnMut(u32, &[u8]),
+    ) -> usize {
+        let mut n = 0;
+        while n < events.len()
+            && let Some(len) = self.receive(arena.free())
+        {
+            self.counts.received += 1;
+            // One that names no context has not come from a task of this job.
+            let Some((data, whose)) = arena.free()[..len].split_last_chunk::<SUFFIX>() else { continue };
+            let whose = u32::from_le_bytes(*whose);
+            if whose == context {
+                events[n] = arena.keep(len - SUFFIX);
+                n += 1;
+            } else {
+                deliver(whose, data);
+            }
+        }
+        n
+    }
+
     /// Has arrivals end sleeps from now on, or no more. False: nothing can be told of some.
-    pub(crate) fn watch(&mut self, on: bool, notifier: &Notifier) -> bool {
+    /// `watched` says whether the socket ends this context's sleeps. The kernel then tells of each
+    /// frame that comes and goes, which costs a round trip a twentieth (docs/performance.md): so it
+    /// is asked to before a sleep only. Others may sleep who are `shared` with: their bell is left.
+    pub(crate) fn watch(&mut self, on: bool, notifier: &Notifier, watched: &mut bool, shared: bool) -> bool {
         let fifo = self.window.fifo();
-        let quiet = if on {
-            fifo.arm()
-        } else {
+        let quiet = !on || fifo.arm();
+        if !on && !shared {
             fifo.disarm();
-            true
-        };
-        let Some(port) = self.port.as_ref().filter(|_| self.watched != on) else { return quiet };
-        let done = if on { notifier.watch(port) } else { notifier.unwatch(port) };
-        self.watched = on;
-        quiet && done.is_ok()
+        }
+        let Some(port) = self.port.as_ref().filter(|_| *watched != on) else { return quiet };
+        let mut sockets = port.sockets();
+        let done = sockets.all(|s| if on { notifier.watch(s).is_ok() } else { notifier.unwatch(s).is_ok() });
+        *watched = on;
+        quiet && done
     }
 
     /// What has passed through it, for people; `sent` is what the ways from it have counted.
@@ -137,8 +170,7 @@ impl Rail {
             return String::new();
         }
         let mut text = format!(" ({sent} datagrams sent, {received} received");
-        let lost = self.port.as_ref().and_then(|port| port.statistics().ok());
-        let lost = lost.map_or(0, |s| s.rx_dropped + s.rx_ring_full.unwrap_or(0));
+        let lost = self.port.as_ref().map_or(0, Port::lost);
         for (count, what) in [(refused, "refused for want of room"), (lost, "lost for want of room")] {
             if count > 0 {
                 text += &format!(", {count} {what}");

@@ -1,20 +1,20 @@
 //! The contract.
 
+mod copies;
 mod reach;
 
-use crate::address::{Card, Contact, Entry, pairs};
-use crate::choice;
+use crate::address::{Card, Entry, pairs};
 use crate::direct::{self, Own, Process};
 use crate::options::Options;
 use crate::rail::{Arena, Rail};
 use crate::services::{News, PAUSE, Services};
+use crate::shared::SUFFIX;
 use crate::troubles::Troubles;
 use crate::waiter::{HpsWaiter, Notifier};
 use crate::way::{Link, Sent, Way};
-use lapis_adapters::client::{DaemonError, identity};
+use crate::windows::{self, Held, Rails, Share};
+use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
-use lapis_adapters::key::Key;
-use lapis_adapters::protocol::Why;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -37,7 +37,13 @@ pub struct Hps {
     tasks: u32,
     card: Card,
     services: Services,
-    rails: Vec<Rail>,
+    rails: Rails,
+    /// Windows for another context of this process: given back when those of this one are closed.
+    held: Option<Held>,
+    /// Rails whose sockets end sleeps.
+    watched: Vec<bool>,
+    /// The states of next hops that this task has seen, by rail.
+    hops: Vec<u32>,
     arena: Arena,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
@@ -67,44 +73,10 @@ pub struct Hps {
 // SAFETY: news carry no pointers; those of `troubles` and of the arena are shown to whoever polls.
 unsafe impl Send for Hps {}
 
-fn refused(e: DaemonError) -> TransportError {
-    match &e {
-        DaemonError::Refused { why: Why::Full | Why::Exhausted, .. } => {
-            TransportError::Exhausted(e.to_string())
-        }
-        DaemonError::Silent(..) => TransportError::Io(e.to_string()),
-        _ => TransportError::Unreachable(e.to_string()),
-    }
-}
-
-/// Opens this task's windows.
-fn open_rails(options: &Options, services: &Services) -> Result<Vec<Rail>, TransportError> {
-    let there = services.daemon.settled_adapters().map_err(refused)?;
-    let wanted: Vec<_> = if options.windows.is_empty() {
-        let chosen = choice::adapters(options, &there).map_err(TransportError::Unreachable)?;
-        chosen.into_iter().map(|adapter| (None, adapter)).collect()
-    } else {
-        let named = |(window, name): &(u32, String)| {
-            let adapter = choice::named(name, &there).map_err(|why| format!("MP_LAPI_NETWORK: {why}"))?;
-            Ok((Some(*window), adapter))
-        };
-        let all: Result<_, String> =
-            options.windows.iter().take(crate::options::MAX_RAILS).map(named).collect();
-        all.map_err(TransportError::Unreachable)?
-    };
-    let mut rails = Vec::new();
-    for (window, adapter) in wanted {
-        let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(refused)?;
-        let text = |e| TransportError::Exhausted(format!("window {}: {e}", adapter.name));
-        let number = opened.place.window;
-        let port = opened.wire.map(|wire| Port::open(wire, number, services.key.tag()));
-        let port = port.transpose().map_err(text)?;
-        let wire = port.as_ref().map(Port::wire);
-        let wire = wire.map(|w| Contact { address: w.address, port: w.port, room: w.room as u16 });
-        let entry = Entry { network: adapter.network, index: adapter.index, place: opened.place, wire };
-        rails.push(Rail::open(entry, opened.parts, port).map_err(text)?);
-    }
-    Ok(rails)
+/// The adapter that all windows are on, if it is one.
+fn one_adapter(entries: &[Entry]) -> Option<String> {
+    let first = &entries.first()?.place.adapter;
+    entries.iter().all(|entry| entry.place.adapter == *first).then(|| first.clone())
 }
 
 impl Hps {
@@ -123,7 +95,8 @@ impl Hps {
     #[cold]
     fn look_at_matrix(&mut self) {
         self.look_at_hops();
-        for rail in &mut self.rails {
+        let mut rails = self.rails.work();
+        for rail in rails.iter_mut() {
             let up = self.services.is_up(rail.entry.index as usize);
             if std::mem::replace(&mut rail.up, up) != up {
                 let state = if up { "up again" } else { "down" };
@@ -132,7 +105,7 @@ impl Hps {
         }
         for (peer, ways) in (0..).zip(&mut self.ways) {
             for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
-                let rail = &self.rails[way.rail];
+                let rail = &rails[way.rail];
                 let up = rail.up && way.index.is_none_or(|index| self.services.is_up(index));
                 let mut changed = std::mem::replace(&mut way.up, up) != up;
                 if let Link::Wire(wire) = &mut way.link {
@@ -145,6 +118,7 @@ impl Hps {
                 }
             }
         }
+        drop(rails);
         let lost = |ways: &[Way]| !ways.is_empty() && ways.iter().all(|way| !way.up);
         let cut_off = self.ways.iter().flatten().any(|ways| lost(ways));
         if cut_off && !std::mem::replace(&mut self.cut_off, cut_off) {
@@ -158,7 +132,7 @@ impl Hps {
     }
 
     fn trouble(&mut self, trouble: FailoverTrouble, text: String) {
-        if self.rails.len() > 1 {
+        if self.hops.len() > 1 {
             self.troubles.push(trouble, text);
         }
     }
@@ -166,7 +140,15 @@ impl Hps {
     /// Looks whether the daemon is there.
     #[cold]
     fn look_at_daemon(&mut self) {
-        match self.services.look(&self.rails) {
+        let news = match &self.rails {
+            Rails::Own(rails) => self.services.look(rails),
+            // Who has opened them shows them; this context's connection is one beside.
+            Rails::Shared(share) => match share.all.look_at_daemon() {
+                Some(News::Lost(why)) => Some(News::Lost(why)),
+                _ => self.services.look(&[]),
+            },
+        };
+        match news {
             None => {}
             Some(News::Gone) => {
                 self.stir(true);
@@ -182,7 +164,10 @@ impl Hps {
                 self.stir(false);
                 self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
                 // It tells of changes to hops that it was asked for.
-                self.rails.iter_mut().for_each(|rail| rail.hops = u32::MAX);
+                self.hops.fill(u32::MAX);
+                if let Some(held) = &self.held {
+                    held.hold_again(&self.services);
+                }
                 self.watch_daemon();
             }
             Some(News::Lost(why)) => {
@@ -212,68 +197,61 @@ impl Hps {
     /// Makes the kernel send what lies in sockets' rings.
     #[inline]
     fn flush(&mut self) {
-        for port in self.rails.iter_mut().filter_map(|rail| rail.port.as_mut()) {
+        for port in self.rails.work().iter_mut().filter_map(|rail| rail.port.as_mut()) {
             port.flush();
         }
     }
 
     fn ring_bells(&mut self, on: bool) -> bool {
         let mut quiet = true;
-        for rail in &mut self.rails {
-            quiet &= rail.watch(on, &self.notifier);
+        let shared = self.rails.suffix().is_some();
+        for (rail, watched) in self.rails.work().iter_mut().zip(&mut self.watched) {
+            quiet &= rail.watch(on, &self.notifier, watched, shared);
+        }
+        if let (Rails::Shared(share), true) = (&self.rails, on) {
+            quiet &= share.inbox.arm();
         }
         self.armed = on;
         quiet
     }
 
-    /// Finds out whether data may go past the windows, unless it may not with another peer.
-    fn probe_direct(&mut self, peer: PeerId, theirs: &Card) {
-        if self.windows_only.is_some() {
-            return;
-        }
-        if theirs.host != self.card.host {
-            self.windows_only = Some(format!("task {peer} is on another host"));
-            return;
-        }
-        match Process::find(&theirs.landmark) {
-            Ok(process) => self.processes[peer as usize] = Some(process),
-            Err(why) => {
-                self.host.warn(format_args!(
-                    "cross-memory attach to task {peer} (process {}) {why}: large messages are copied twice",
-                    theirs.landmark.pid
-                ));
-                self.windows_only = Some(format!("cross-memory attach {why}"));
+    /// Makes events of what lies in this context's windows.
+    #[inline]
+    fn take_out(&mut self, events: &mut [Event]) -> usize {
+        let Rails::Own(rails) = &mut self.rails else { return 0 };
+        let (mut n, count) = (0, rails.len());
+        for i in 0..count {
+            if n == events.len() {
+                break;
             }
+            // Whose turn it is goes round without a division.
+            let at = self.turn + i;
+            let rail = &mut rails[if at < count { at } else { at - count }];
+            n += rail.poll(&mut self.arena, &mut events[n..]);
+            self.refused += rail.refused();
         }
+        self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
+        n
     }
 
-    /// One copy past the windows.
-    ///
-    /// # Safety
-    /// `local` is valid, writable for [`Access::Read`].
-    unsafe fn copy_directly(
-        &mut self,
-        access: Access,
-        peer: PeerId,
-        local: RawSlice,
-        there: RemoteAddr,
-    ) -> Status {
-        let Some(ways) = self.ways.get(peer as usize).and_then(Option::as_deref) else {
-            return Status::Invalid;
-        };
-        // Without a way that is up there is no connection, though memory could still be reached.
-        let reached = self.windows_only.is_none() && ways.iter().any(|way| way.up);
-        let Some(process) = self.processes[peer as usize].as_ref().filter(|_| reached) else {
-            return Status::Unsupported;
-        };
-        // SAFETY: the local range is valid by the promise of this function's caller.
-        unsafe { process.copy(access, local, there.addr) }.unwrap_or_else(|e| {
-            self.host.error(format_args!(
-                "cross-memory attach ({access:?}, {} bytes at {:#x} of task {peer}) failed: {e}",
-                local.len, there.addr
-            ));
-            Status::Io
-        })
+    /// The same with windows that contexts share: what belongs to others goes to their inboxes.
+    fn take_out_for_all(&mut self, events: &mut [Event]) -> usize {
+        let Rails::Shared(Share { all, context, inbox }) = &self.rails else { return 0 };
+        let (mut n, arena) = (0, &mut self.arena);
+        inbox.empty(|datagram| {
+            let event = if n < events.len() { arena.copy(datagram) } else { None };
+            event.is_some_and(|event| {
+                events[n] = event;
+                n += 1;
+                true
+            })
+        });
+        for rail in all.rails().iter_mut() {
+            n += rail.poll_for(*context, arena, &mut events[n..], |whose, data| all.deliver(whose, data));
+            self.refused += rail.refused();
+        }
+        self.refused += inbox.take_refused();
+        n
     }
 
     fn count_refused(&mut self) {
@@ -297,27 +275,31 @@ impl Transport for Hps {
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, HpsWaiter), TransportError> {
         let options = Options::of(&host)?;
-        // Contexts of one job have windows of their own, which only their like can reach.
-        let key = Key::of_job(params.secret, &format!("{}/{}", params.job, params.context));
-        let services = Services::connect(options.daemon.clone(), key).map_err(refused)?;
-        let rails = open_rails(&options, &services)?;
-        let notifier = Notifier::new()
-            .and_then(|notifier| {
-                rails.iter().try_for_each(|r| notifier.watch(r.window.bell()))?;
-                Ok(notifier)
-            })
-            .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
-        let notifier = Arc::new(notifier);
-        let entries = rails.iter().map(|rail| rail.entry.clone()).collect();
+        let no_sleep = |e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}"));
+        let notifier = Arc::new(Notifier::new().map_err(no_sleep)?);
+        let windows::Opened { services, rails, held } = windows::open(&options, params, &notifier)?;
+        let looked = rails.look();
+        looked.iter().try_for_each(|r| notifier.watch(r.window.bell())).map_err(no_sleep)?;
+        let entries: Vec<Entry> = looked.iter().map(|rail| rail.entry.clone()).collect();
+        let (count, one) = (entries.len(), one_adapter(&entries));
+        drop(looked);
         let own = Own::new();
         let landmark = own.landmark(!options.windows_only);
         let mut transport = Self {
             host,
             task: params.task,
             tasks: params.tasks,
-            card: Card { host: identity(&options.daemon), landmark, entries },
+            card: Card {
+                host: identity(&options.daemon),
+                landmark,
+                shared: rails.suffix().is_some(),
+                entries,
+            },
             services,
             rails,
+            held,
+            watched: vec![false; count],
+            hops: vec![0; count],
             arena: Arena::new(),
             ways: (0..params.tasks).map(|_| None).collect(),
             own,
@@ -334,9 +316,8 @@ impl Transport for Hps {
             notifier: Arc::clone(&notifier),
         };
         transport.watch_daemon();
-        let first = &transport.rails[0].entry.place.adapter;
-        if transport.rails.iter().all(|rail| rail.entry.place.adapter == *first) {
-            let text = format!("All windows of this task are on one adapter, {first}.");
+        if let Some(adapter) = one {
+            let text = format!("All windows of this task are on one adapter, {adapter}.");
             transport.trouble(FailoverTrouble::SetUp, text);
         }
         Ok((transport, HpsWaiter(notifier)))
@@ -344,10 +325,12 @@ impl Transport for Hps {
 
     fn attributes(&self) -> Attributes {
         let ways = || self.ways.iter().flatten().flat_map(|ways| ways.iter());
-        let own = self.rails.iter().map(Rail::room).min().unwrap_or(0);
+        let rails = self.rails.look();
+        let suffix = self.rails.suffix().map_or(0, |_| SUFFIX);
+        let own = rails.iter().map(Rail::room).min().unwrap_or(0).saturating_sub(suffix);
         let limits = Limits {
             max_packed: ways().map(Way::room).max().unwrap_or(own) as u32,
-            receive_buffer: RECEIVE_BUFFER * self.rails.len() as u32,
+            receive_buffer: RECEIVE_BUFFER * rails.len() as u32,
             paths: self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0) as u32,
             max_peers: self.tasks.saturating_sub(1),
             max_zcopy: if self.windows_only.is_none() { u64::MAX } else { 0 },
@@ -363,7 +346,11 @@ impl Transport for Hps {
             });
             format!("{} network {}{wire}{down}{}", rail.entry.place, rail.entry.network, rail.told(sent))
         };
-        let mut note: Vec<String> = self.rails.iter().enumerate().map(tell).collect();
+        let mut note: Vec<String> = rails.iter().enumerate().map(tell).collect();
+        if let Some(context) = self.rails.suffix() {
+            note.push(format!("shared with other contexts as context {context} (MP_MSG_API=mpi_lapi)"));
+        }
+        note.extend(self.held.as_ref().and_then(Held::told));
         let mut caps = Self::CAPS;
         if let Some(why) = &self.windows_only {
             caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
@@ -383,6 +370,12 @@ impl Transport for Hps {
         let theirs = Card::parse(address).ok_or_else(|| {
             TransportError::Unreachable(format!("the windows of task {peer} are of another release"))
         })?;
+        if theirs.shared != self.card.shared {
+            return Err(TransportError::Invalid(format!(
+                "MP_MSG_API=mpi_lapi is set for {} and not for the other: set it for all tasks, or for none",
+                if theirs.shared { format!("task {peer}") } else { format!("task {}", self.task) }
+            )));
+        }
         let found = pairs(&self.card, &theirs);
         if found.is_empty() {
             return Err(self.unreachable(peer, &theirs));
@@ -391,8 +384,9 @@ impl Transport for Hps {
         for (here, there) in found {
             // Of another host's adapters this host's matrix knows nothing.
             let index = (theirs.host == self.card.host).then_some(theirs.entries[there].index as usize);
-            let mut way = Way::new(here, index, self.link(peer, here, &theirs, there)?);
-            way.up = self.services.is_up(self.rails[here].entry.index as usize)
+            let link = self.link(peer, here, &theirs, there)?;
+            let mut way = Way::new(here, index, link, self.rails.suffix());
+            way.up = self.services.is_up(self.card.entries[here].index as usize)
                 && index.is_none_or(|index| self.services.is_up(index));
             ways.push(way);
         }
@@ -423,6 +417,7 @@ impl Transport for Hps {
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
         let mut sent_all = batches.len();
+        let mut rails = self.rails.work();
         for (done, batch) in batches.iter().enumerate() {
             let Some(ways) = self.ways.get_mut(batch.peer as usize).and_then(Option::as_mut) else {
                 continue;
@@ -431,13 +426,14 @@ impl Transport for Hps {
             // SAFETY: the caller's promise.
             let sent = unsafe {
                 let slices: &[RawSlice] = std::slice::from_raw_parts(batch.slices, batch.count as usize);
-                way.send(self.rails[way.rail].port.as_mut(), slices, batch.segment as usize)
+                way.send(rails[way.rail].port.as_mut(), slices, batch.segment as usize)
             };
             if sent == Sent::Again {
                 sent_all = done;
                 break;
             }
         }
+        drop(rails);
         self.flush();
         sent_all
     }
@@ -461,18 +457,10 @@ impl Transport for Hps {
             n += self.troubles.show(&mut events[n..]);
         }
         self.arena.clear();
-        let count = self.rails.len();
-        for i in 0..count {
-            if n == events.len() {
-                break;
-            }
-            // Whose turn it is goes round without a division.
-            let at = self.turn + i;
-            let rail = &mut self.rails[if at < count { at } else { at - count }];
-            n += rail.poll(&mut self.arena, &mut events[n..]);
-            self.refused += rail.refused();
-        }
-        self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
+        n += match &self.rails {
+            Rails::Own(_) => self.take_out(&mut events[n..]),
+            Rails::Shared(_) => self.take_out_for_all(&mut events[n..]),
+        };
         if n > 0 && self.armed && !self.awaited {
             self.ring_bells(false);
         }
@@ -491,7 +479,7 @@ impl Transport for Hps {
         self.flush();
         let has_arrivals = |rail: &Rail| rail.port.as_ref().is_some_and(Port::has_arrivals);
         // A socket wakes by itself for what comes from now on.
-        if !self.ring_bells(true) || self.rails.iter().any(has_arrivals) {
+        if !self.ring_bells(true) || self.rails.look().iter().any(has_arrivals) {
             self.ring_bells(false);
             return Status::Again;
         }

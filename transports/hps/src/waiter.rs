@@ -56,6 +56,11 @@ impl Notifier {
         Ok(())
     }
 
+    /// Ends the sleep of this context.
+    pub(crate) fn wake(&self) {
+        self.own.ring();
+    }
+
     /// Whether a sleep has ended since the last call.
     #[inline]
     pub(crate) fn take_stirred(&self) -> bool {
@@ -88,7 +93,7 @@ impl Waiter for HpsWaiter {
     }
 
     fn wake(&self) {
-        self.0.own.ring();
+        self.0.wake();
     }
 
     fn fd(&self) -> i32 {

@@ -1,5 +1,6 @@
 //! A way to a peer: from a window of ours to one of its.
 
+use crate::shared::SUFFIX;
 use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
@@ -50,6 +51,8 @@ pub(crate) struct Way {
     pub(crate) link: Link,
     /// Datagrams that went this way.
     pub(crate) sent: u64,
+    /// The context that stands behind each datagram, where contexts share windows.
+    suffix: Option<u32>,
     /// Datagrams of the batch at hand that have gone already.
     partial: usize,
     /// The owner's progress when the window was full, and how often it has been since.
@@ -58,21 +61,32 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    pub(crate) fn new(rail: usize, index: Option<usize>, link: Link) -> Self {
-        Self { rail, index, up: true, link, sent: 0, partial: 0, tail: 0, full: 0 }
+    pub(crate) fn new(rail: usize, index: Option<usize>, link: Link, suffix: Option<u32>) -> Self {
+        Self { rail, index, up: true, link, suffix, sent: 0, partial: 0, tail: 0, full: 0 }
     }
 
     /// The longest datagram.
     pub(crate) fn room(&self) -> usize {
-        match &self.link {
+        let room = match &self.link {
             Link::Memory(sender) => sender.longest(),
             Link::Wire(wire) => wire.room,
-        }
+        };
+        room.saturating_sub(self.suffix.map_or(0, |_| SUFFIX))
     }
 
     /// Sends one datagram. False: there is no room.
     #[inline]
     fn put(&mut self, port: Option<&mut Port>, len: usize, write: impl FnOnce(*mut u8)) -> bool {
+        let Some(context) = self.suffix else { return self.put_plain(port, len, write) };
+        self.put_plain(port, len + SUFFIX, |to| {
+            write(to);
+            // SAFETY: the place has room for the suffix behind the data.
+            unsafe { to.add(len).cast::<[u8; SUFFIX]>().write(context.to_le_bytes()) }
+        })
+    }
+
+    #[inline]
+    fn put_plain(&mut self, port: Option<&mut Port>, len: usize, write: impl FnOnce(*mut u8)) -> bool {
         let gone = match &mut self.link {
             Link::Memory(sender) => sender.send(len, write),
             // One that is too long for the network now would be lost there.
@@ -201,7 +215,7 @@ mod tests {
     fn way() -> (Way, Window) {
         let parts = Parts::make("test", SMALL).expect("memory");
         let sender = Sender::open(parts.try_clone().expect("descriptors")).expect("maps");
-        (Way::new(0, Some(0), Link::Memory(sender)), Window::open(parts).expect("maps"))
+        (Way::new(0, Some(0), Link::Memory(sender), None), Window::open(parts).expect("maps"))
     }
 
     fn slices(parts: &mut [Vec<u8>]) -> Vec<RawSlice> {
@@ -235,6 +249,20 @@ mod tests {
             assert!(got[..5].iter().all(|datagram| datagram.len() == 900) && got.len() == 6);
             assert_eq!(got.concat(), bytes);
         }
+    }
+
+    #[test]
+    fn a_datagram_of_shared_windows_names_its_context_behind_its_data() {
+        let (mut way, mut window) = way();
+        let whole = way.room();
+        way.suffix = Some(0x0102);
+        assert_eq!(way.room(), whole - SUFFIX);
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(None, &slices(&mut [vec![7; 10], vec![8; 5]]), 10) }, Sent::Yes);
+        assert_eq!(
+            received(&mut window),
+            [[&[7; 10][..], &[2, 1, 0, 0]], [&[8; 5], &[2, 1, 0, 0]]].map(|d| d.concat())
+        );
     }
 
     #[test]

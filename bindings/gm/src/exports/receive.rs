@@ -165,11 +165,11 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
         // daemon is another one only after this thread has looked.
         let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
         let bell = lent(inner.port.net.window.bell().as_fd());
-        let wire = inner.port.net.wire.as_ref().map(|wire| lent(wire.as_fd()));
+        let wires: Vec<_> = inner.port.net.wire.iter().flat_map(|wire| wire.sockets().map(lent)).collect();
         let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
         // Others may send meanwhile.
         drop(inner);
-        progress::sleep((bell, &*handle.wake), (wire, daemon), longest);
+        progress::sleep((bell, &*handle.wake), (&wires, daemon), longest);
         let Some(mut inner) = handle.enter() else { return nothing() };
         inner.port.after_sleep();
         if handle.wake.quiet() {

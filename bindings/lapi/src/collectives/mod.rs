@@ -1,11 +1,13 @@
 //! Teams and collectives for C programs: `lapis.h` over the crate `lapis_collectives`.
 //!
 //! * [`table`]: numbers for teams, requests and operators;
-//! * [`teams`], [`operations`], [`requests`]: the calls, whose symbols `own_exports` has;
+//! * [`teams`], [`operations`], [`layouts`], [`requests`]: the calls, whose symbols `own_exports`
+//!   has;
 //! * [`values`]: types and operators;
 //! * [`state`]: what a context has of them, and why a call fails;
 //! * here: running a call in one of its forms.
 
+mod layouts;
 pub(crate) mod operations;
 mod outcome;
 pub(crate) mod requests;

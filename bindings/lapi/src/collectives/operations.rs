@@ -1,6 +1,7 @@
 //! The collectives: what each one's arguments come to.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
+pub(crate) use super::layouts::alltoallw;
 use super::outcome::Outcome;
 use super::values::type_of;
 use super::{Form, Work, list, run};
@@ -13,7 +14,7 @@ use std::ptr::{null, null_mut};
 ///
 /// # Safety
 /// It is NULL or has as many.
-unsafe fn by_rank<'a>(team: &Team, given: *const c_ulong, what: &str) -> Outcome<&'a [usize]> {
+pub(super) unsafe fn by_rank<'a>(team: &Team, given: *const c_ulong, what: &str) -> Outcome<&'a [usize]> {
     // SAFETY: the caller's promise; both are as wide as an address.
     unsafe { list(given.cast::<usize>(), team.len(), what) }
 }

@@ -65,7 +65,8 @@ pub(crate) unsafe fn short<'r>(
     packed.is_ok_and(|n| n == out.len()).then_some(out)
 }
 
-fn check_gather(program: &Registered, len: u64) -> Result<(), Error> {
+/// Whether a program can move so many bytes without a function of the program's.
+pub(crate) fn check_gather(program: &Registered, len: u64) -> Result<(), Error> {
     let refuse = |code, problem: &str| Err(Error::Dgsp { problem: problem.into(), code });
     if program.has_control() {
         return refuse(LapiCode::ERR_DGSP_CTL, "CONTROL has no meaning at the origin");

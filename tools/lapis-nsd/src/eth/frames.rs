@@ -52,6 +52,7 @@ struct Closing {
 #[derive(Debug)]
 pub(crate) struct Frames {
     interface: u32,
+    queue: u32,
     layout: Layout,
     memory: OwnedFd,
     /// Has memory and rings; no frames are steered to it.
@@ -75,8 +76,13 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?)
 }
 
-/// A socket with the memory of `layout`, bound to the interface's queue.
-fn keeper(interface: u32, memory: &Memory, layout: Layout, zero_copy: bool) -> io::Result<OwnedFd> {
+/// A socket with the memory of `layout`, bound to a queue of an interface.
+fn keeper(
+    (interface, queue): (u32, u32),
+    memory: &Memory,
+    layout: Layout,
+    zero_copy: bool,
+) -> io::Result<OwnedFd> {
     let keeper = socket()?;
     let region = XdpUmemReg {
         addr: memory.base().expose_provenance() as u64 + layout.control() as u64,
@@ -93,7 +99,7 @@ fn keeper(interface: u32, memory: &Memory, layout: Layout, zero_copy: bool) -> i
     let how = if zero_copy { SocketAddrXdpFlags::XDP_ZEROCOPY } else { SocketAddrXdpFlags::XDP_COPY };
     let parts = if layout.parts > 1 { SocketAddrXdpFlags::XDP_USE_SG } else { SocketAddrXdpFlags::empty() };
     let how = how | parts | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-    bind(&keeper, &SocketAddrXdp::new(how, interface, 0))?;
+    bind(&keeper, &SocketAddrXdp::new(how, interface, queue))?;
     Ok(keeper)
 }
 
@@ -124,15 +130,20 @@ fn poll_busily(socket: &OwnedFd, micros: u32) -> io::Result<()> {
 }
 
 impl Frames {
-    /// Memory of frames for the first queue of an interface: zero-copy where a native program runs
-    /// and the driver can. EBUSY says that somebody has the queue, or had it a moment ago.
-    pub(crate) fn make(interface: u32, layout: Layout, native: bool, busy_poll: u32) -> io::Result<Self> {
+    /// Memory of frames for a queue of an interface: zero-copy where a native program runs and the
+    /// driver can. EBUSY says that somebody has the queue, or had it a moment ago.
+    pub(crate) fn make(
+        (interface, queue): (u32, u32),
+        layout: Layout,
+        native: bool,
+        busy_poll: u32,
+    ) -> io::Result<Self> {
         let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
         let file = memory::sealed("lapis-frames", layout.bytes())?;
         let memory = Memory::map(&file, layout.bytes())?;
-        let (keeper, zero_copy) = match keeper(interface, &memory, layout, native) {
+        let (keeper, zero_copy) = match keeper((interface, queue), &memory, layout, native) {
             Err(e) if native && e.raw_os_error() != Some(libc::EBUSY) => {
-                (keeper(interface, &memory, layout, false)?, false)
+                (keeper((interface, queue), &memory, layout, false)?, false)
             }
             made => (made?, native),
         };
@@ -143,6 +154,7 @@ impl Frames {
         let kept = Sockets::new(KEPT)?;
         Ok(Self {
             interface,
+            queue,
             layout,
             memory: file,
             keeper,
@@ -182,8 +194,8 @@ impl Frames {
         !self.places.is_empty()
     }
 
-    /// A window's socket, bound.
-    pub(crate) fn open(&mut self, window: u32) -> io::Result<OwnedFd> {
+    /// A window's socket, bound; one that `sends`, if it is to.
+    pub(crate) fn open(&mut self, window: u32, sends: bool) -> io::Result<OwnedFd> {
         // Nobody is waited for: what still arrives for its task before is lost to the pool.
         self.finish(|closing| closing.window == window);
         if self.places.len() + self.closing.len() >= KEPT as usize {
@@ -191,11 +203,13 @@ impl Frames {
         }
         let socket = socket()?;
         sockopt::set_xdp_rx_ring_size(&socket, self.layout.arrivals)?;
-        sockopt::set_xdp_tx_ring_size(&socket, self.layout.send)?;
+        if sends {
+            sockopt::set_xdp_tx_ring_size(&socket, self.layout.send)?;
+        }
         if self.busy_poll > 0 {
             poll_busily(&socket, self.busy_poll)?;
         }
-        let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, self.interface, 0);
+        let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, self.interface, self.queue);
         bind(&socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd: self.keeper.as_fd() })?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,12 +4,13 @@ use crate::eth::announce;
 use crate::eth::bpf::Sockets;
 use crate::eth::frames::Frames;
 use crate::eth::holder;
+use crate::eth::lanes::Lanes;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
 use crate::eth::queues;
 use lapis_adapters::eth::frame::Version;
 use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
-use lapis_adapters::eth::{Hop, Wire};
+use lapis_adapters::eth::{Hop, MOST_QUEUES, Wire};
 use lapis_adapters::protocol::Why;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -62,7 +63,7 @@ pub(crate) struct Interface {
     attachment: Option<Attachment>,
     /// Why there is none.
     refused: Option<Refusal>,
-    frames: Option<Frames>,
+    frames: Option<Lanes>,
     /// Whose windows are open: the frames' memory is for one user.
     user: u32,
     /// The next hops that tasks know, by the addresses that they lead to.
@@ -92,8 +93,8 @@ pub(crate) struct State {
     pub(crate) hops_changed: bool,
 }
 
-/// A window, as a task gets it: what it is, and socket, memory, lease.
-pub(crate) type Opened = (Wire, [OwnedFd; 3]);
+/// A window, as a task gets it: what it is, and lease, then socket and memory of each queue.
+pub(crate) type Opened = (Wire, Vec<OwnedFd>);
 
 impl Interface {
     /// Takes an interface. What a daemon before has left to tasks that still run is no error: the
@@ -116,13 +117,13 @@ impl Interface {
             ));
         };
         let queues = queues::of(&link.name).map_err(asks)?;
-        if queues > 1 {
+        if queues > MOST_QUEUES {
             return Err(format!(
-                "{name} spreads what it receives over {queues} queues, and windows are at one: \
-                 `ethtool -L {name} combined 1`"
+                "{name} spreads what it receives over {queues} queues, and windows have sockets at {MOST_QUEUES} at \
+                 most: `ethtool -L {name} combined {MOST_QUEUES}`"
             ));
         }
-        let steering = Steering { address, port, windows };
+        let steering = Steering { address, port, windows, queues };
         let mut taken = Self {
             netlink,
             link,
@@ -180,7 +181,7 @@ impl Interface {
 
     /// Puts the program at the interface: native if the driver can.
     fn attached(&mut self) -> io::Result<Attachment> {
-        let sockets = Sockets::new(self.steering.windows)?;
+        let sockets = Sockets::new(self.steering.windows * self.steering.queues)?;
         let program = program::load(self.steering, &sockets)?;
         let attached = program.attach(self.link.index, true).map(|link| (link, true));
         let attached = attached.or_else(|e| match e.raw_os_error() {
@@ -190,7 +191,7 @@ impl Interface {
         let (link, native) = attached?;
         // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
         let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };
-        let index = self.link.index;
+        let index = (self.link.index, 0);
         self.in_parts = Frames::make(index, little(MOST_PARTS), native, 0).is_ok();
         if !self.in_parts {
             Frames::make(index, little(1), native, 0)?;
@@ -204,11 +205,13 @@ impl Interface {
         let chunk = if one <= 2048 { 2048 } else { 4096 };
         let parts = if one > chunk && self.in_parts { MOST_PARTS } else { 1 };
         let windows = self.steering.windows;
-        Layout { chunk, parts, receive: RECEIVE, windows, send: SEND, arrivals: ARRIVALS }
+        // As many as one queue would have, on however many they are.
+        let receive = RECEIVE / self.steering.queues.next_power_of_two();
+        Layout { chunk, parts, receive, windows, send: SEND, arrivals: ARRIVALS }
     }
 
     fn room(&self) -> u32 {
-        let layout = self.frames.as_ref().map_or_else(|| self.layout(), Frames::layout);
+        let layout = self.frames.as_ref().map_or_else(|| self.layout(), Lanes::layout);
         let longest = layout.parts * (layout.chunk - FREE) - HEAD;
         self.link.mtu.min(longest).saturating_sub(Version::of(self.steering.address).in_mtu() as u32)
     }
@@ -235,7 +238,7 @@ impl Interface {
     /// How frames get to tasks.
     pub(crate) fn mode(&self) -> Option<String> {
         let native = self.attachment.as_ref()?.native;
-        let zero_copy = self.frames.as_ref().is_some_and(|frames| frames.zero_copy);
+        let zero_copy = self.frames.as_ref().is_some_and(Lanes::zero_copy);
         let how = if zero_copy {
             "zero-copy"
         } else if native {
@@ -244,7 +247,9 @@ impl Interface {
             "generic"
         };
         let busily = if self.busy_poll > 0 { ", busy polling" } else { "" };
-        Some(format!("{how}{busily}"))
+        let queues = self.steering.queues;
+        let spread = if queues > 1 { format!(", {queues} queues") } else { String::new() };
+        Some(format!("{how}{spread}{busily}"))
     }
 
     /// Looks what has become of it, after such news.
@@ -323,12 +328,12 @@ impl Interface {
     /// When something is due.
     pub(crate) fn settles_in(&self) -> Option<Duration> {
         let ask = (!self.hops.is_empty()).then(|| ASK.saturating_sub(self.asked.elapsed()));
-        self.frames.as_ref().and_then(Frames::settles_in).into_iter().chain(ask).min()
+        self.frames.as_ref().and_then(Lanes::settles_in).into_iter().chain(ask).min()
     }
 
     /// Takes the interface again, if that was impossible before.
     pub(crate) fn retry(&mut self) {
-        let idle = self.frames.as_ref().is_none_or(Frames::is_idle);
+        let idle = self.frames.as_ref().is_none_or(Lanes::is_idle);
         if self.gone
             && idle
             && let Ok(link) = self.netlink.named(&self.link.name)
@@ -337,9 +342,21 @@ impl Interface {
             (self.frames, self.attachment, self.gone) = (None, None, false);
             self.link = link;
         }
+        if !self.gone && idle {
+            self.look_at_queues();
+        }
         if !self.gone && self.attachment.is_none() {
             // `refused` says why not.
             let _ = self.attach();
+        }
+    }
+
+    /// Takes the interface anew if it has another number of queues than it had.
+    fn look_at_queues(&mut self) {
+        let Ok(queues) = queues::of(&self.link.name) else { return };
+        if queues != self.steering.queues && queues <= MOST_QUEUES {
+            self.steering.queues = queues;
+            (self.frames, self.attachment, self.freed) = (None, None, Instant::now());
         }
     }
 
@@ -373,7 +390,7 @@ impl Interface {
         if self.gone {
             return Err((Why::Exhausted, format!("{name} has been removed")));
         }
-        let layout = self.layout();
+        let (layout, queues) = (self.layout(), self.steering.queues);
         self.make_way(user, layout)?;
         let Some(attachment) = &self.attachment else {
             let unsaid = || (Why::Exhausted, format!("{name} has not been taken"));
@@ -381,12 +398,16 @@ impl Interface {
         };
         let made = (|| {
             if self.frames.is_none() {
-                self.frames = Some(Frames::make(self.link.index, layout, attachment.native, self.busy_poll)?);
+                let (native, busy) = (attachment.native, self.busy_poll);
+                self.frames = Some(Lanes::make(self.link.index, queues, layout, native, busy)?);
             }
             let Some(frames) = &mut self.frames else { return Err(io::ErrorKind::NotFound.into()) };
-            let socket = frames.open(window)?;
-            attachment.sockets.set(window, Some(socket.as_fd()))?;
-            Ok(([socket, frames.memory()?, attachment.lease.try_clone()?], frames.layout(), frames.zero_copy))
+            let mut fds = vec![attachment.lease.try_clone()?];
+            for (at, (socket, memory)) in (window * queues..).zip(frames.open(window)?) {
+                attachment.sockets.set(at, Some(socket.as_fd()))?;
+                fds.extend([socket, memory]);
+            }
+            Ok((fds, frames.layout(), frames.zero_copy()))
         })();
         let (fds, layout, zero_copy) = made.map_err(|e| {
             let refusal = self.refusal(&e);
@@ -400,6 +421,7 @@ impl Interface {
             port: self.steering.port + window as u16,
             room: self.room(),
             layout,
+            queues,
             busy_poll: self.busy_poll > 0,
             zero_copy,
         };
@@ -424,13 +446,16 @@ impl Interface {
 
     fn take_back(&mut self, window: u32) {
         if let Some(attachment) = &self.attachment {
-            // A socket that its task has closed has left the table by itself.
-            let _ = attachment.sockets.set(window, None);
+            let queues = self.steering.queues;
+            for at in window * queues..(window + 1) * queues {
+                // A socket that its task has closed has left the table by itself.
+                let _ = attachment.sockets.set(at, None);
+            }
         }
         if let Some(frames) = &mut self.frames {
             frames.close(window);
         }
-        if self.frames.as_ref().is_none_or(Frames::is_idle) {
+        if self.frames.as_ref().is_none_or(Lanes::is_idle) {
             self.hops.clear();
         }
     }

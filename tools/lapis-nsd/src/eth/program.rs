@@ -2,9 +2,9 @@
 //!
 //! It takes a frame if it is UDP over IPv4 or IPv6, whichever the interface's own address is of, to
 //! that address, whole and without options or extensions, to a port of a window, and marked as ours
-//! (`lapis_adapters::eth::frame`). A window's socket gets it; where there is none, the frame is
-//! dropped, for nobody else can want it. Everything else passes to the kernel untouched, other
-//! programs' traffic to the same ports included.
+//! (`lapis_adapters::eth::frame`). The window's socket at the queue gets it; where there is none,
+//! the frame is dropped, for nobody else can want it. Everything else passes to the kernel
+//! untouched, other programs' traffic to the same ports included.
 
 use crate::eth::bpf::{Instruction, Program, Sockets};
 use lapis_adapters::eth::frame::{MAGIC, Version};
@@ -26,7 +26,9 @@ const LOAD_8: u8 = 0x71;
 const LOAD_MAP: u8 = 0x18;
 const MOVE: u8 = 0xbf;
 const MOVE_VALUE: u8 = 0xb7;
+const ADD: u8 = 0x0f;
 const ADD_VALUE: u8 = 0x07;
+const MULTIPLY_VALUE: u8 = 0x27;
 const AND_VALUE: u8 = 0x57;
 const FROM_NETWORK: u8 = 0xdc;
 const IF_GREATER: u8 = 0x2d;
@@ -43,6 +45,9 @@ pub(crate) struct Steering {
     /// Port of window 0.
     pub(crate) port: u16,
     pub(crate) windows: u32,
+    /// Receive queues: each has a socket of each window, which the kernel hands no other queue's
+    /// frames.
+    pub(crate) queues: u32,
 }
 
 /// Instructions, with jumps to the end that get their distances at the end.
@@ -72,7 +77,7 @@ impl Code {
 }
 
 fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
-    let Steering { address, port, windows } = steering;
+    let address = steering.address;
     let version = Version::of(address);
     let mut code = Code(Vec::new());
     // Where the frame begins, and whether it has a whole head.
@@ -105,17 +110,7 @@ fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
         }
     }
     code.expect(version.magic_at(), MAGIC);
-    code.add(LOAD_16, 5, 2, version.udp_at() + 2, 0);
-    code.add(FROM_NETWORK, 5, 0, 0, 16);
-    code.add(ADD_VALUE, 5, 0, 0, -i32::from(port));
-    // As a number without sign: a port before the first one is a very large number.
-    code.add(IF_NOT_BELOW_VALUE, 5, 0, 0, windows as i32);
-    code.add(LOAD_MAP, 1, 1, 0, sockets.as_fd().as_raw_fd());
-    code.add(0, 0, 0, 0, 0);
-    code.add(MOVE, 2, 5, 0, 0);
-    code.add(MOVE_VALUE, 3, 0, 0, DROP);
-    code.add(CALL, 0, 0, 0, REDIRECT);
-    code.add(EXIT, 0, 0, 0, 0);
+    redirect(&mut code, version, steering, sockets);
     let pass = code.0.len();
     code.add(MOVE_VALUE, 0, 0, 0, PASS);
     code.add(EXIT, 0, 0, 0, 0);
@@ -125,6 +120,28 @@ fn code(steering: Steering, sockets: &Sockets) -> Vec<Instruction> {
         }
     }
     code.0
+}
+
+/// Hands the frame to the socket of its window and queue.
+fn redirect(code: &mut Code, version: Version, steering: Steering, sockets: &Sockets) {
+    let Steering { port, windows, queues, .. } = steering;
+    code.add(LOAD_16, 5, 2, version.udp_at() + 2, 0);
+    code.add(FROM_NETWORK, 5, 0, 0, 16);
+    code.add(ADD_VALUE, 5, 0, 0, -i32::from(port));
+    // As a number without sign: a port before the first one is a very large number.
+    code.add(IF_NOT_BELOW_VALUE, 5, 0, 0, windows as i32);
+    // The queue's socket of the window. A queue that was not there when the interface was taken has
+    // none.
+    code.add(LOAD_32, 3, 1, 16, 0);
+    code.add(IF_NOT_BELOW_VALUE, 3, 0, 0, queues as i32);
+    code.add(MULTIPLY_VALUE, 5, 0, 0, queues as i32);
+    code.add(ADD, 5, 3, 0, 0);
+    code.add(LOAD_MAP, 1, 1, 0, sockets.as_fd().as_raw_fd());
+    code.add(0, 0, 0, 0, 0);
+    code.add(MOVE, 2, 5, 0, 0);
+    code.add(MOVE_VALUE, 3, 0, 0, DROP);
+    code.add(CALL, 0, 0, 0, REDIRECT);
+    code.add(EXIT, 0, 0, 0, 0);
 }
 
 /// Has the kernel check the program.
@@ -159,8 +176,8 @@ mod tests {
 
     /// `None`, said aloud, where bpf(2) is not to be had.
     fn program(address: IpAddr) -> Option<Program> {
-        let steering = Steering { address, port: 28_672, windows: 8 };
-        let program = Sockets::new(8).and_then(|sockets| load(steering, &sockets));
+        let steering = Steering { address, port: 28_672, windows: 8, queues: 4 };
+        let program = Sockets::new(8 * 4).and_then(|sockets| load(steering, &sockets));
         program.inspect_err(|e| eprintln!("SKIPPED: bpf(2) is not for this process: {e}")).ok()
     }
 

@@ -72,10 +72,30 @@ fn a_window_is_for_its_job_and_user_and_free_when_its_task_has_gone() {
 }
 
 #[test]
+fn a_window_that_is_held_is_its_holders_users_until_he_has_gone() {
+    let mut tables = tables();
+    let (holder, friend, bob) = (caller(1, ANN), caller(2, ANN), caller(3, BOB));
+    let hold = Request::Reserve { adapter: "sn0".to_owned(), window: None, held: true };
+    assert_eq!(done(&mut tables, holder, hold.clone()), Ok(()));
+    assert_eq!(done(&mut tables, holder, hold), Ok(()));
+    assert_eq!(open(&mut tables, bob, None, "b").expect("free").0, 2, "0 and 1 are held");
+    assert_eq!(open(&mut tables, bob, Some(0), "b").err(), Some(Why::Taken));
+    open(&mut tables, friend, Some(0), "a").expect("held for this user");
+    // The one in use stays with who uses it, the other one is free.
+    tables.gone(1);
+    assert_eq!(open(&mut tables, bob, Some(1), "b").expect("free").0, 1);
+    assert_eq!(open(&mut tables, bob, Some(0), "b").err(), Some(Why::Taken));
+    tables.gone(2);
+    assert_eq!(open(&mut tables, bob, Some(0), "b").expect("free").0, 0);
+    tables.gone(3);
+    assert_eq!(tables.taken(), 0);
+}
+
+#[test]
 fn reservations_outlive_connections_and_are_their_makers() {
     let mut tables = tables();
     let (ann, bob) = (caller(1, ANN), caller(2, BOB));
-    let reserve = |window| Request::Reserve { adapter: "sn0".to_owned(), window };
+    let reserve = |window| Request::Reserve { adapter: "sn0".to_owned(), window, held: false };
     assert_eq!(done(&mut tables, ann, reserve(Some(5))), Ok(()));
     assert_eq!(done(&mut tables, bob, reserve(Some(5))), Err(Why::Taken));
     assert_eq!(done(&mut tables, bob, reserve(Some(8))), Err(Why::NoWindow));
@@ -162,7 +182,7 @@ fn adapters_go_down_and_up_by_those_who_may() {
 fn long_lists_come_in_parts() {
     let mut tables = Tables::new(soft_adapters(1, 1, 1000).expect("possible"), 1000).expect("memory");
     for window in (0..600).step_by(2) {
-        let request = Request::Reserve { adapter: "sn0".to_owned(), window: Some(window) };
+        let request = Request::Reserve { adapter: "sn0".to_owned(), window: Some(window), held: false };
         assert_eq!(done(&mut tables, caller(1, ANN), request), Ok(()));
     }
     let (mut seen, mut from) = (Vec::new(), 0);

@@ -111,7 +111,7 @@ fn a_socket_that_a_task_keeps_costs_its_user_nothing_and_other_users_are_told() 
     let near = hosts.client(0);
     let key = Key::of_text("job");
     let opened = near.open_window("sn0", None, key).expect("a window");
-    let kept = opened.wire.expect("of an Ethernet").socket;
+    let kept = opened.wire.expect("of an Ethernet").sockets;
     near.close(&opened.place).expect("it is ours");
     // The same memory serves on, at once and after the daemon has looked.
     for pause in [0, 100, 600] {

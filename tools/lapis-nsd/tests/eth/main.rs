@@ -3,6 +3,7 @@
 
 mod ends;
 mod hops;
+mod queues;
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
@@ -118,7 +119,7 @@ fn receive(port: &mut Port) -> Vec<u8> {
             bytes.truncate(len);
             return bytes;
         }
-        assert!(!patience.is_over(), "nothing arrives: {:?} {:?}", port.counts(), port.statistics());
+        assert!(!patience.is_over(), "nothing arrives: {:?} {:?}", port.counts(), port.lost());
         std::thread::yield_now();
     }
 }
@@ -128,7 +129,7 @@ fn send(port: &mut Port, way: &Template, bytes: &[u8]) {
     // SAFETY: so many bytes were asked for.
     let write = |to: *mut u8| unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     while !port.send(way, bytes.len(), write) {
-        assert!(!patience.is_over(), "no room: {:?}", port.statistics());
+        assert!(!patience.is_over(), "no room: {}", port.lost());
     }
     port.flush();
 }
@@ -207,9 +208,9 @@ fn cross(hosts: &Hosts, longest: usize, more: &[&str]) {
         }
     }
     let mode = near.adapters().expect("adapters")[0].mode.clone().expect("it is taken");
-    let (how, busily) = mode.split_once(", ").map_or((&*mode, None), |(how, more)| (how, Some(more)));
+    let how = mode.split(", ").next().expect("the first word");
     assert!(matches!(how, "native" | "generic" | "zero-copy"), "{mode}");
-    assert_eq!(busily, more.first().map(|_| "busy polling"), "{mode}");
+    assert_eq!(mode.contains("busy polling"), !more.is_empty(), "{mode}");
     // Each window has counted what it took.
     let windows = far.windows("sn0").expect("windows");
     let taken: Vec<u64> = windows.iter().map(|window| window.counts.expect("is open").taken).collect();
@@ -390,7 +391,7 @@ fn tasks_killed_at_any_moment_leave_the_other_windows_working() {
                     return;
                 }
             }
-            assert!(!patience.is_over(), "{:?} {:?}", here.statistics(), there.statistics());
+            assert!(!patience.is_over(), "{:?} {:?}", here.lost(), there.lost());
         }
     };
     for round in 0..8 {
@@ -434,13 +435,12 @@ fn what_is_no_such_interface_is_said_in_one_line() {
     command.args(["--socket", "lapis-test-eth-bad", "--eth", "d0"]).uid(NOBODY);
     let err = space.inside(|| run(command)).expect(1).err;
     assert!(err.contains("CAP_NET_ADMIN") && err.lines().count() == 1, "{err}");
-    // Several queues.
-    assert!(space.ip("link add q0 numrxqueues 2 numtxqueues 2 type veth peer name q1"));
+    // More queues than windows have sockets at.
+    let ends = "numrxqueues 17 numtxqueues 17";
+    assert!(space.ip(&format!("link add q0 {ends} type veth peer name q1 {ends}")));
     assert!(space.ip("addr add 10.217.8.1/24 dev q0"));
-    if space.inside(|| clean("ethtool").args(["-L", "q0", "rx", "2"]).status()).is_ok_and(|s| s.success()) {
-        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
-        command.args(["--socket", "lapis-test-eth-bad", "--eth", "q0"]);
-        let err = space.inside(|| run(command)).expect(1).err;
-        assert!(err.contains("ethtool -L q0") && err.lines().count() == 1, "{err}");
-    }
+    let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    command.args(["--socket", "lapis-test-eth-bad", "--eth", "q0"]);
+    let err = space.inside(|| run(command)).expect(1).err;
+    assert!(err.contains("ethtool -L q0 combined 16") && err.lines().count() == 1, "{err}");
 }

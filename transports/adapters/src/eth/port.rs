@@ -1,19 +1,21 @@
-//! One window's socket: what is sent goes into frames of its own, what arrives is copied out of the
-//! shared ones.
+//! One window's sockets: what is sent goes into frames of its own, what arrives is copied out of
+//! the shared ones.
+//!
+//! Where the interface has several receive queues, the window has a socket at each. It sends by one
+//! of them, another one for each window, so that the windows' datagrams are spread.
 
-use crate::eth::frame::{self, End, LONGEST, Template, Version};
-use crate::eth::pool::Pool;
+use crate::eth::frame::{End, Template, Version};
+use crate::eth::lane::{Lane, Ours};
 use crate::eth::ring::{Descriptor, Ring};
-use crate::eth::{Hop, Wire, WireParts};
+use crate::eth::{Hop, MOST_QUEUES, Wire, WireParts};
 use rustix::io::Errno;
-use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDescOptions, XdpStatistics};
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::SendFlags;
+use rustix::net::sockopt;
+use rustix::net::xdp::{XDP_PGOFF_TX_RING, XdpDescOptions};
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Frames that are given back at once while many arrive.
-const BATCH: u32 = 32;
 /// Most calls in a row that make the kernel send: it takes some 32 frames at each.
 const CALLS: u32 = 64;
 
@@ -31,16 +33,17 @@ pub struct Counts {
 /// See the module.
 #[derive(Debug)]
 pub struct Port {
-    socket: OwnedFd,
+    /// A socket at each queue.
+    lanes: Vec<Lane>,
+    /// The lane that sends.
+    home: usize,
+    /// The lane whose arrivals come first at the next look.
+    turn: usize,
     /// Keeps the steering program at the interface.
     _lease: OwnedFd,
     wire: Wire,
-    version: Version,
-    window: u32,
-    tag: [u8; 8],
-    arrivals: Ring<Descriptor>,
+    ours: Ours,
     departures: Ring<Descriptor>,
-    pool: Pool,
     /// This window's places for datagrams that may be written, each of as many frames as the
     /// longest datagram takes.
     free: Vec<u32>,
@@ -57,24 +60,26 @@ impl Port {
     /// # Errors
     /// The parts aren't a window's.
     pub fn open(parts: WireParts, window: u32, tag: [u8; 8]) -> io::Result<Self> {
-        let WireParts { wire, socket, memory, lease } = parts;
-        let pool = Pool::map(&memory, &socket, wire.layout)?;
-        let at = sockopt::xdp_mmap_offsets(&socket)?;
-        let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
-        let departures = Ring::map(&socket, XDP_PGOFF_TX_RING, at.tx, wire.layout.send)?;
+        let WireParts { wire, sockets, lease } = parts;
+        let wrong = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         if window >= wire.layout.windows {
-            let why = format!("window {window} of an interface with {}", wire.layout.windows);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            return wrong(format!("window {window} of an interface with {}", wire.layout.windows));
         }
+        if !(1..=MOST_QUEUES).contains(&wire.queues) || sockets.len() != wire.queues as usize {
+            return wrong(format!("{} sockets at {} queues", sockets.len(), wire.queues));
+        }
+        let home = (window % wire.queues) as usize;
+        let open = |(socket, memory): (OwnedFd, OwnedFd)| Lane::open(&wire, socket, &memory);
+        let lanes = sockets.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        let at = sockopt::xdp_mmap_offsets(&lanes[home].socket)?;
+        let departures = Ring::map(&lanes[home].socket, XDP_PGOFF_TX_RING, at.tx, wire.layout.send)?;
         Ok(Self {
-            socket,
+            lanes,
+            home,
+            turn: 0,
             _lease: lease,
-            version: Version::of(wire.address),
-            window,
-            tag,
-            arrivals,
+            ours: Ours { version: Version::of(wire.address), window, port: wire.port, tag },
             departures,
-            pool,
             free: Vec::with_capacity((wire.layout.send / wire.layout.parts) as usize),
             // All of them come back at first.
             away: vec![wire.layout.parts as u8; (wire.layout.send / wire.layout.parts) as usize],
@@ -94,123 +99,47 @@ impl Port {
         self.counts
     }
 
-    /// What the kernel counts: frames for which there was no room, among others.
-    ///
-    /// # Errors
-    /// The socket is of no use.
-    pub fn statistics(&self) -> io::Result<XdpStatistics> {
-        Ok(sockopt::xdp_statistics(&self.socket)?)
+    /// Frames for which there was no room, as the kernel counts them.
+    pub fn lost(&self) -> u64 {
+        self.lanes.iter().map(Lane::lost).sum()
+    }
+
+    /// Datagrams that have arrived at each queue.
+    pub fn arrived_at(&self) -> impl Iterator<Item = u64> + '_ {
+        self.lanes.iter().map(|lane| lane.arrived)
     }
 
     /// The bytes before datagrams to the window at this address and UDP port, over the next hop.
     pub fn template(&self, hop: Hop, address: IpAddr, port: u16) -> Template {
         let from = End { mac: hop.from, address: self.wire.address, port: self.wire.port };
-        Template::new(from, End { mac: hop.mac, address, port }, self.tag)
+        Template::new(from, End { mac: hop.mac, address, port }, self.ours.tag)
     }
 
     /// Whether something has arrived.
     #[inline]
     pub fn has_arrivals(&self) -> bool {
-        !self.arrivals.is_empty()
+        self.lanes.iter().any(Lane::has_arrivals)
     }
 
-    /// Copies the next datagram to the beginning of `into`. One that is longer is lost.
+    /// Copies the next datagram to the beginning of `into`. One that is longer is lost. Queues have
+    /// their turns.
     #[inline]
     pub fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
-        // A flood of others' frames keeps nobody here for long.
-        for _ in 0..BATCH {
-            let position = self.arrivals.consumer();
-            let Some(parts) = self.whole(position) else {
-                self.give_back();
-                return None;
-            };
-            if self.pool.room(self.window) < parts {
-                self.give_back();
-                return None;
-            }
-            // Noted before they leave the ring: if this task is killed in between, the daemon finds
-            // them in both.
-            for part in 0..parts {
-                let frame = self.arrivals.read(position.wrapping_add(part));
-                self.pool.note_read(self.window, frame.addr);
-            }
-            let len = self.take(position, parts, into);
-            self.arrivals.release(position.wrapping_add(parts));
-            if self.pool.read(self.window) >= BATCH {
-                self.give_back();
-            }
-            match len {
-                Some(len) => {
-                    self.counts.arrived += 1;
-                    self.pool.count_taken(self.window);
-                    return Some(len);
-                }
-                None => self.counts.refused += 1,
+        for _ in 0..self.lanes.len() {
+            let at = self.turn;
+            self.turn = if at + 1 < self.lanes.len() { at + 1 } else { 0 };
+            let len = self.lanes[at].receive(&self.ours, into, &mut self.counts);
+            if len.is_some() {
+                return len;
             }
         }
         None
     }
 
-    /// How many frames the next arrival has, if all of it is there.
+    /// The lane that sends.
     #[inline]
-    fn whole(&mut self, position: u32) -> Option<u32> {
-        let mut there = self.arrivals.len();
-        if there == 0 && self.wire.busy_poll {
-            // The kernel looks for what has come, in this task's own time.
-            let _ = rustix::net::recv(&self.socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
-            there = self.arrivals.len();
-        }
-        let goes_on = |part: u32| {
-            let frame = self.arrivals.read(position.wrapping_add(part));
-            frame.options.contains(XdpDescOptions::XDP_PKT_CONTD)
-        };
-        (0..there).find(|part| !goes_on(*part)).map(|last| last + 1)
-    }
-
-    /// The bytes of a frame, as the kernel describes it.
-    #[inline]
-    fn bytes(&self, position: u32) -> Option<(*mut u8, usize)> {
-        let frame = self.arrivals.read(position);
-        let len = (frame.len as usize).min(self.wire.layout.chunk as usize);
-        // A short frame is looked at with what lies behind it, which its length then excludes.
-        Some((self.pool.bytes(frame.addr, len.max(LONGEST))?, len))
-    }
-
-    /// Copies a datagram out of the frames from `position` on. Other tasks of the user can write to
-    /// frames at any time: they are copied, and then looked at.
-    #[inline]
-    fn take(&self, position: u32, parts: u32, into: &mut [u8]) -> Option<usize> {
-        let (bytes, len) = self.bytes(position)?;
-        let more = |part: u32| self.bytes(position.wrapping_add(part));
-        let all = if parts == 1 {
-            len
-        } else {
-            len + (1..parts).map(|part| Some(more(part)?.1)).sum::<Option<usize>>()?
-        };
-        let mut head = [0; LONGEST];
-        // SAFETY: the memory has at least so many bytes there.
-        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), LONGEST) };
-        let datagram = frame::parse(&head, all, self.version, self.wire.port, self.tag)?;
-        let into = into.get_mut(..datagram)?;
-        let from = self.version.overhead();
-        let here = datagram.min(len.checked_sub(from)?);
-        // SAFETY: so many bytes lie in the frame behind the head, and `into` has as many.
-        unsafe { bytes.add(from).copy_to_nonoverlapping(into.as_mut_ptr(), here) };
-        let mut done = here;
-        for part in 1..parts {
-            let (bytes, len) = more(part)?;
-            let here = len.min(datagram - done);
-            let into = into.get_mut(done..done + here)?;
-            // SAFETY: so many bytes lie in the frame, and `into` has as many.
-            unsafe { bytes.copy_to_nonoverlapping(into.as_mut_ptr(), here) };
-            done += here;
-        }
-        // A task of the user that changes lengths meanwhile spoils its own datagrams.
-        (done == datagram).then_some(datagram)
-    }
-
-    fn give_back(&mut self) {
-        self.pool.give_back(self.window, &self.socket);
+    fn home(&mut self) -> &mut Lane {
+        &mut self.lanes[self.home]
     }
 
     /// Datagrams that the kernel has taken so far; wraps.
@@ -233,9 +162,10 @@ impl Port {
             return false;
         }
         let Some(place) = self.free.pop() else { return false };
-        let address = layout.send_frame(self.window, place * layout.parts);
+        let address = layout.send_frame(self.ours.window, place * layout.parts);
         let total = template.overhead() + len;
-        let Some(bytes) = self.pool.bytes(address, total).filter(|_| len <= self.wire.room as usize) else {
+        let fits = len <= self.wire.room as usize;
+        let Some(bytes) = self.home().pool.bytes(address, total).filter(|_| fits) else {
             self.free.push(place);
             return false;
         };
@@ -262,10 +192,11 @@ impl Port {
     #[cold]
     fn find_frames(&mut self) -> bool {
         self.flush();
-        self.pool.collect();
+        let pool = &mut self.lanes[self.home].pool;
+        pool.collect();
         let (free, away) = (&mut self.free, &mut self.away);
         let parts = self.wire.layout.parts;
-        self.pool.sent(self.window, |frame| {
+        pool.sent(self.ours.window, |frame| {
             let place = frame / parts;
             // A frame that came back twice, after somebody was killed, is one frame.
             match away.get_mut(place as usize) {
@@ -294,10 +225,10 @@ impl Port {
             return;
         }
         for _ in 0..CALLS {
-            match rustix::net::send(&self.socket, &[], SendFlags::DONTWAIT) {
+            match rustix::net::send(&self.home().socket, &[], SendFlags::DONTWAIT) {
                 Err(Errno::AGAIN | Errno::BUSY | Errno::INTR) if !self.departures.is_empty() => {
                     // The kernel's room for what is under way may be used up by what has arrived.
-                    self.pool.collect();
+                    self.home().pool.collect();
                 }
                 // An interface that is down or gone loses what comes, and the matrix tells of it.
                 _ => break,
@@ -306,11 +237,9 @@ impl Port {
         // What the kernel has left there is sent with the next call.
         self.waiting = !self.departures.is_empty() && !self.wire.zero_copy;
     }
-}
 
-impl AsFd for Port {
-    /// Becomes readable when something arrives.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// The sockets: one becomes readable when something arrives.
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.lanes.iter().map(|lane| lane.socket.as_fd())
     }
 }

@@ -1,9 +1,10 @@
 //! How a peer's window is reached: through memory of this host, or over an Ethernet.
 
-use super::{Hps, refused};
+use super::Hps;
 use crate::address::{Card, Contact};
 use crate::rail::Rail;
 use crate::way::{Link, Wire};
+use crate::windows::refused;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::{PeerId, TransportError};
 
@@ -33,10 +34,11 @@ impl Hps {
 
     /// Asks for next hops again where they may have changed.
     pub(super) fn look_at_hops(&mut self) {
-        for at in 0..self.rails.len() {
-            let Rail { entry, port: Some(port), hops, .. } = &mut self.rails[at] else { continue };
+        let mut rails = self.rails.work();
+        for (at, rail) in rails.iter_mut().enumerate() {
+            let Rail { entry, port: Some(port), .. } = rail else { continue };
             let now = self.services.hops(entry.index as usize);
-            if std::mem::replace(hops, now) == now {
+            if std::mem::replace(&mut self.hops[at], now) == now {
                 continue;
             }
             for way in self.ways.iter_mut().flatten().flatten().filter(|way| way.rail == at) {
@@ -57,7 +59,8 @@ impl Hps {
         theirs: &Card,
         there: usize,
     ) -> Result<Link, TransportError> {
-        let (rail, entry) = (&self.rails[here], &theirs.entries[there]);
+        let rails = self.rails.look();
+        let (rail, entry) = (&rails[here], &theirs.entries[there]);
         // A host does not answer itself on an Ethernet.
         let one_host = theirs.host == self.card.host;
         if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_host) {

@@ -1,0 +1,66 @@
+//! Windows that are kept for a user, by hand or while a task lives.
+
+use super::{Answer, Caller, Entry, Tables};
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Place, Reply, Why};
+
+impl Tables {
+    /// Keeps a window for a user: until it is released, or while the caller is connected if it is
+    /// `held`.
+    pub(super) fn reserve(
+        &mut self,
+        caller: Caller,
+        adapter: &str,
+        window: Option<u32>,
+        held: bool,
+    ) -> Answer {
+        let share = self.share;
+        let card = self.card_for(caller, adapter)?;
+        let number = match window {
+            Some(number) => {
+                card.exists(number)?;
+                if let Some(entry) = card.windows.get(&number) {
+                    return Err((Why::Taken, format!("window {number} of {adapter} is taken: {entry}")));
+                }
+                number
+            }
+            None => card.free(adapter)?,
+        };
+        card.within(caller, share, adapter)?;
+        let holder = held.then_some(caller.client);
+        let entry = Entry { user: caller.user, reserved: true, holder, loaded: None, open: None };
+        card.windows.insert(number, entry);
+        Ok((Reply::Reserved { window: number }, Vec::new()))
+    }
+
+    /// The entry of a window that this caller has reserved.
+    fn reserved(&mut self, caller: Caller, place: &Place) -> Result<&mut Entry, (Why, String)> {
+        let card = self.card(&place.adapter)?;
+        match card.windows.get_mut(&place.window) {
+            Some(entry) if entry.reserved && (entry.user == caller.user || caller.user == 0) => Ok(entry),
+            Some(entry) => Err((Why::NotAllowed, format!("{place} is not your reservation: {entry}"))),
+            None => Err((Why::NoWindow, format!("{place} is not reserved"))),
+        }
+    }
+
+    pub(super) fn release(&mut self, caller: Caller, place: &Place) -> Answer {
+        let entry = self.reserved(caller, place)?;
+        if entry.open.is_some() {
+            return Err((Why::Taken, format!("{place} is in use: {entry}")));
+        }
+        self.card(&place.adapter)?.windows.remove(&place.window);
+        Ok((Reply::Done, Vec::new()))
+    }
+
+    pub(super) fn load(&mut self, caller: Caller, place: &Place, key: Option<Key>) -> Answer {
+        let entry = self.reserved(caller, place)?;
+        if entry.open.is_some() {
+            return Err((Why::Taken, format!("{place} is in use: {entry}")));
+        }
+        if let (Some(_), Some(_)) = (key, entry.loaded) {
+            return Err((Why::Taken, format!("{place} is loaded for a job: unload it first")));
+        }
+        entry.loaded = key;
+        Ok((Reply::Done, Vec::new()))
+    }
+}

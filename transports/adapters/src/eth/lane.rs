@@ -1,0 +1,157 @@
+//! A window's socket at one receive queue of its interface: what arrives there is copied out of the
+//! frames that all of the queue's sockets share.
+
+use crate::eth::Wire;
+use crate::eth::frame::{self, LONGEST, Version};
+use crate::eth::pool::Pool;
+use crate::eth::port::Counts;
+use crate::eth::ring::{Descriptor, Ring};
+use rustix::net::xdp::{XDP_PGOFF_RX_RING, XdpDescOptions};
+use rustix::net::{RecvFlags, sockopt};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Frames that are given back at once while many arrive.
+const BATCH: u32 = 32;
+
+/// What tells a window's frames from those of others.
+#[derive(Debug)]
+pub(super) struct Ours {
+    pub(super) version: Version,
+    pub(super) window: u32,
+    pub(super) port: u16,
+    pub(super) tag: [u8; 8],
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) socket: OwnedFd,
+    pub(super) pool: Pool,
+    arrivals: Ring<Descriptor>,
+    busy_poll: bool,
+    /// Datagrams that have arrived.
+    pub(super) arrived: u64,
+}
+
+impl Lane {
+    /// The lane of a socket and its queue's frames.
+    pub(super) fn open(wire: &Wire, socket: OwnedFd, memory: impl AsFd) -> io::Result<Self> {
+        let pool = Pool::map(&memory, &socket, wire.layout)?;
+        let at = sockopt::xdp_mmap_offsets(&socket)?;
+        let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
+        Ok(Self { socket, pool, arrivals, busy_poll: wire.busy_poll, arrived: 0 })
+    }
+
+    /// Frames for which there was no room, as the kernel counts them.
+    pub(super) fn lost(&self) -> u64 {
+        let counts = sockopt::xdp_statistics(&self.socket);
+        counts.map_or(0, |s| s.rx_dropped + s.rx_ring_full.unwrap_or(0))
+    }
+
+    /// Whether something has arrived.
+    #[inline]
+    pub(super) fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+
+    /// Copies the next datagram to the beginning of `into`. One that is longer is lost.
+    #[inline]
+    pub(super) fn receive(&mut self, ours: &Ours, into: &mut [u8], counts: &mut Counts) -> Option<usize> {
+        // A flood of others' frames keeps nobody here for long.
+        for _ in 0..BATCH {
+            let position = self.arrivals.consumer();
+            let Some(parts) = self.whole(position) else {
+                self.give_back(ours);
+                return None;
+            };
+            if self.pool.room(ours.window) < parts {
+                self.give_back(ours);
+                return None;
+            }
+            // Noted before they leave the ring: if this task is killed in between, the daemon finds
+            // them in both.
+            for part in 0..parts {
+                let frame = self.arrivals.read(position.wrapping_add(part));
+                self.pool.note_read(ours.window, frame.addr);
+            }
+            let len = self.take(ours, position, parts, into);
+            self.arrivals.release(position.wrapping_add(parts));
+            if self.pool.read(ours.window) >= BATCH {
+                self.give_back(ours);
+            }
+            match len {
+                Some(len) => {
+                    counts.arrived += 1;
+                    self.arrived += 1;
+                    self.pool.count_taken(ours.window);
+                    return Some(len);
+                }
+                None => counts.refused += 1,
+            }
+        }
+        None
+    }
+
+    /// How many frames the next arrival has, if all of it is there.
+    #[inline]
+    fn whole(&mut self, position: u32) -> Option<u32> {
+        let mut there = self.arrivals.len();
+        if there == 0 && self.busy_poll {
+            // The kernel looks for what has come, in this task's own time.
+            let _ = rustix::net::recv(&self.socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
+            there = self.arrivals.len();
+        }
+        let goes_on = |part: u32| {
+            let frame = self.arrivals.read(position.wrapping_add(part));
+            frame.options.contains(XdpDescOptions::XDP_PKT_CONTD)
+        };
+        (0..there).find(|part| !goes_on(*part)).map(|last| last + 1)
+    }
+
+    /// The bytes of a frame, as the kernel describes it.
+    #[inline]
+    fn bytes(&self, position: u32) -> Option<(*mut u8, usize)> {
+        let frame = self.arrivals.read(position);
+        let len = (frame.len as usize).min(self.pool.layout().chunk as usize);
+        // A short frame is looked at with what lies behind it, which its length then excludes.
+        Some((self.pool.bytes(frame.addr, len.max(LONGEST))?, len))
+    }
+
+    /// Copies a datagram out of the frames from `position` on. Other tasks of the user can write to
+    /// frames at any time: they are copied, and then looked at.
+    #[inline]
+    fn take(&self, ours: &Ours, position: u32, parts: u32, into: &mut [u8]) -> Option<usize> {
+        let (bytes, len) = self.bytes(position)?;
+        let more = |part: u32| self.bytes(position.wrapping_add(part));
+        let all = if parts == 1 {
+            len
+        } else {
+            len + (1..parts).map(|part| Some(more(part)?.1)).sum::<Option<usize>>()?
+        };
+        let mut head = [0; LONGEST];
+        // SAFETY: the memory has at least so many bytes there.
+        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), LONGEST) };
+        let datagram = frame::parse(&head, all, ours.version, ours.port, ours.tag)?;
+        let into = into.get_mut(..datagram)?;
+        let from = ours.version.overhead();
+        let here = datagram.min(len.checked_sub(from)?);
+        // SAFETY: so many bytes lie in the frame behind the head, and `into` has as many.
+        unsafe { bytes.add(from).copy_to_nonoverlapping(into.as_mut_ptr(), here) };
+        let mut done = here;
+        for part in 1..parts {
+            let (bytes, len) = more(part)?;
+            let here = len.min(datagram - done);
+            let into = into.get_mut(done..done + here)?;
+            // SAFETY: so many bytes lie in the frame, and `into` has as many.
+            unsafe { bytes.copy_to_nonoverlapping(into.as_mut_ptr(), here) };
+            done += here;
+        }
+        // A task of the user that changes lengths meanwhile spoils its own datagrams.
+        (done == datagram).then_some(datagram)
+    }
+
+    fn give_back(&mut self, ours: &Ours) {
+        self.pool.give_back(ours.window, &self.socket);
+    }
+}

@@ -1,0 +1,285 @@
+//! Which windows a context has, by MP_MSG_API.
+//!
+//! | MP_MSG_API | windows |
+//! |---|---|
+//! | `lapi`, none | each context has its own |
+//! | `lapi,mpi`, `mpi,lapi` | the same; the first context of a process holds as many again for the next one |
+//! | `mpi_lapi` | all contexts of a process share those of the first |
+
+use crate::address::{Contact, Entry};
+use crate::choice;
+use crate::options::{MAX_RAILS, Options};
+use crate::rail::Rail;
+use crate::services::Services;
+use crate::shared::{Identity, Inbox, Shared};
+use crate::waiter::Notifier;
+use lapis_adapters::client::DaemonError;
+use lapis_adapters::eth::port::Port;
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Adapter, Place, Why};
+use lapis_core::config::MsgApi;
+use lapis_core::sync::Arc;
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use lapis_core::transport::{OpenParams, TransportError};
+use std::ops::{Deref, DerefMut};
+use std::sync::PoisonError;
+
+/// The windows of a context.
+pub(crate) enum Rails {
+    Own(Vec<Rail>),
+    Shared(Share),
+}
+
+/// A context's part of shared windows.
+pub(crate) struct Share {
+    pub(crate) all: Arc<Shared>,
+    pub(crate) context: u32,
+    pub(crate) inbox: Arc<Inbox>,
+}
+
+/// What a context opens.
+pub(crate) struct Opened {
+    pub(crate) services: Services,
+    pub(crate) rails: Rails,
+    pub(crate) held: Option<Held>,
+}
+
+/// The windows while this context works with them.
+pub(crate) enum Working<'a> {
+    Own(&'a mut Vec<Rail>),
+    Shared(MutexGuard<'a, Vec<Rail>>),
+}
+
+/// The same, to look at.
+pub(crate) enum Looking<'a> {
+    Own(&'a Vec<Rail>),
+    Shared(MutexGuard<'a, Vec<Rail>>),
+}
+
+impl Rails {
+    #[inline]
+    pub(crate) fn work(&mut self) -> Working<'_> {
+        match self {
+            Self::Own(rails) => Working::Own(rails),
+            Self::Shared(share) => Working::Shared(share.all.rails()),
+        }
+    }
+
+    pub(crate) fn look(&self) -> Looking<'_> {
+        match self {
+            Self::Own(rails) => Looking::Own(rails),
+            Self::Shared(share) => Looking::Shared(share.all.rails()),
+        }
+    }
+
+    /// The context whose number stands behind each datagram, if windows are shared.
+    pub(crate) fn suffix(&self) -> Option<u32> {
+        match self {
+            Self::Own(_) => None,
+            Self::Shared(share) => Some(share.context),
+        }
+    }
+}
+
+impl Deref for Looking<'_> {
+    type Target = Vec<Rail>;
+
+    fn deref(&self) -> &Vec<Rail> {
+        match self {
+            Self::Own(rails) => rails,
+            Self::Shared(rails) => rails,
+        }
+    }
+}
+
+impl Deref for Working<'_> {
+    type Target = Vec<Rail>;
+
+    #[inline]
+    fn deref(&self) -> &Vec<Rail> {
+        match self {
+            Self::Own(rails) => rails,
+            Self::Shared(rails) => rails,
+        }
+    }
+}
+
+impl DerefMut for Working<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Vec<Rail> {
+        match self {
+            Self::Own(rails) => rails,
+            Self::Shared(rails) => rails,
+        }
+    }
+}
+
+pub(crate) fn refused(e: DaemonError) -> TransportError {
+    match &e {
+        DaemonError::Refused { why: Why::Full | Why::Exhausted, .. } => {
+            TransportError::Exhausted(e.to_string())
+        }
+        DaemonError::Silent(..) => TransportError::Io(e.to_string()),
+        _ => TransportError::Unreachable(e.to_string()),
+    }
+}
+
+/// Opens the windows of a context, or joins it to those that are there.
+pub(crate) fn open(
+    options: &Options,
+    params: &OpenParams<'_>,
+    notifier: &Arc<Notifier>,
+) -> Result<Opened, TransportError> {
+    let job = params.job;
+    let identity = Identity { task: params.task, job: format!("{job} at {}", options.daemon) };
+    let connect = |key| Services::connect(options.daemon.clone(), key).map_err(refused);
+    if options.api == Some(MsgApi::Shared) {
+        let key = Key::of_job(params.secret, &format!("{job}/all"));
+        let all = Shared::of(identity, || {
+            let keeper = connect(key)?;
+            let rails = open_rails(options, &keeper, None)?;
+            Ok((keeper, rails))
+        })?;
+        let services = connect(key)?;
+        let inbox = all.join(params.context, Arc::clone(notifier));
+        let rails = Rails::Shared(Share { all, context: params.context, inbox });
+        return Ok(Opened { services, rails, held: None });
+    }
+    // Contexts of one job have windows of their own, which only their like can reach.
+    let services = connect(Key::of_job(params.secret, &format!("{job}/{}", params.context)))?;
+    let side_by_side = matches!(options.api, Some(MsgApi::LapiMpi | MsgApi::MpiLapi));
+    if !side_by_side {
+        let rails = Rails::Own(open_rails(options, &services, None)?);
+        return Ok(Opened { services, rails, held: None });
+    }
+    let mut held = Held::begin(identity);
+    let rails = open_rails(options, &services, Some(&mut held))?;
+    held.hold_for_another(&services, &rails)?;
+    Ok(Opened { services, rails: Rails::Own(rails), held: Some(held) })
+}
+
+/// Opens windows: those that are held for the context, those named, or free ones.
+fn open_rails(
+    options: &Options,
+    services: &Services,
+    held: Option<&mut Held>,
+) -> Result<Vec<Rail>, TransportError> {
+    let there = services.daemon.settled_adapters().map_err(refused)?;
+    let wanted = match held {
+        Some(held) if !held.taken.is_empty() => {
+            let places: Vec<_> =
+                held.taken.iter().map(|place| (place.window, place.adapter.clone())).collect();
+            named(&places, &there, "MP_MSG_API")?
+        }
+        _ if options.windows.is_empty() => {
+            let chosen = choice::adapters(options, &there).map_err(TransportError::Unreachable)?;
+            chosen.into_iter().map(|adapter| (None, adapter)).collect()
+        }
+        _ => named(&options.windows, &there, "MP_LAPI_NETWORK")?,
+    };
+    wanted.into_iter().map(|(window, adapter)| open_rail(services, window, adapter)).collect()
+}
+
+/// Windows by number, and their adapters. `by` is the variable that wants them.
+fn named<'a>(
+    windows: &[(u32, String)],
+    there: &'a [Adapter],
+    by: &str,
+) -> Result<Vec<(Option<u32>, &'a Adapter)>, TransportError> {
+    let one = |(window, name): &(u32, String)| {
+        let adapter = choice::named(name, there);
+        let adapter = adapter.map_err(|why| TransportError::Unreachable(format!("{by}: {why}")))?;
+        Ok((Some(*window), adapter))
+    };
+    windows.iter().take(MAX_RAILS).map(one).collect()
+}
+
+fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Result<Rail, TransportError> {
+    let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(refused)?;
+    let text = |e| TransportError::Exhausted(format!("window {}: {e}", adapter.name));
+    let number = opened.place.window;
+    let port = opened.wire.map(|wire| Port::open(wire, number, services.key.tag()));
+    let port = port.transpose().map_err(text)?;
+    let wire = port.as_ref().map(Port::wire);
+    let wire = wire.map(|w| Contact { address: w.address, port: w.port, room: w.room as u16 });
+    let entry = Entry { network: adapter.network, index: adapter.index, place: opened.place, wire };
+    Rail::open(entry, opened.parts, port).map_err(text)
+}
+
+/// Windows that the first context of a process holds for the next one, as long as it lives.
+struct Store {
+    identity: Identity,
+    /// Those that nobody has open.
+    places: Vec<Place>,
+}
+
+static STORES: Mutex<Vec<Store>> = Mutex::new(Vec::new());
+
+fn stores() -> MutexGuard<'static, Vec<Store>> {
+    STORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a context has to do with windows that are held for another one.
+pub(crate) struct Held {
+    identity: Identity,
+    /// It has opened these, which the first context holds.
+    taken: Vec<Place>,
+    /// It is the first one, and holds these.
+    own: Vec<Place>,
+}
+
+impl Held {
+    /// Takes what is held, if there is something.
+    fn begin(identity: Identity) -> Self {
+        let mut stores = stores();
+        let store = stores.iter_mut().find(|store| store.identity == identity);
+        let taken = store.map(|store| std::mem::take(&mut store.places)).unwrap_or_default();
+        Self { identity, taken, own: Vec::new() }
+    }
+
+    /// The first context holds a window on each of its adapters.
+    //= LAPI Guide, Setting environment variables, MP_MSG_API=lapi,mpi, separate adapter windows
+    fn hold_for_another(&mut self, services: &Services, rails: &[Rail]) -> Result<(), TransportError> {
+        let mut stores = stores();
+        if stores.iter().any(|store| store.identity == self.identity) {
+            return Ok(());
+        }
+        let hold = |rail: &Rail| services.daemon.hold(&rail.entry.place.adapter, None);
+        let places: Result<Vec<Place>, _> = rails.iter().map(hold).collect();
+        let places = places.map_err(|e| match refused(e) {
+            TransportError::Exhausted(why) => TransportError::Exhausted(format!(
+                "MP_MSG_API=lapi,mpi wants windows for MPI, too: {why}; mpi_lapi shares LAPI's"
+            )),
+            other => other,
+        })?;
+        self.own.clone_from(&places);
+        stores.push(Store { identity: self.identity.clone(), places });
+        Ok(())
+    }
+
+    /// The windows of which the first context tells the next daemon.
+    pub(crate) fn hold_again(&self, services: &Services) {
+        for place in &self.own {
+            // Whoever has it open may have shown it already; then it is not free.
+            let _ = services.daemon.hold(&place.adapter, Some(place.window));
+        }
+    }
+
+    /// What is held at present, for people.
+    pub(crate) fn told(&self) -> Option<String> {
+        let list: Vec<String> = self.own.iter().map(Place::to_string).collect();
+        (!list.is_empty()).then(|| format!("held for MPI: {}", list.join(", ")))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut stores = stores();
+        if !self.own.is_empty() {
+            // They are free when the connection ends.
+            stores.retain(|store| store.identity != self.identity);
+        } else if let Some(store) = stores.iter_mut().find(|store| store.identity == self.identity) {
+            store.places.append(&mut self.taken);
+        }
+    }
+}
