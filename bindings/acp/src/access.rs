@@ -168,7 +168,7 @@ impl Process {
 
     fn begin(&self, order: u64, work: impl FnOnce(u64) -> Work) -> Result<u64> {
         if !self.order.has_room() {
-            self.wait(|| self.order.has_room())?;
+            self.wait(|| self.order.needed(ALL), || self.order.has_room())?;
         }
         let (handle, now) = self.order.enter(order, work);
         self.work(now.into_iter().collect());
@@ -202,9 +202,8 @@ impl Process {
             }
             (Place::Near(from, memory), Place::Far(task)) => {
                 self.order.needs(handle, Needs { tasks: [Some(task), None], memory, result: None });
-                let origin = self.context.task();
                 // SAFETY: the operation's entry keeps the memory until it ends.
-                unsafe { protocol::put(self, task, origin, handle, dst, (from, len), None) }?;
+                unsafe { protocol::put(self, task, handle, dst, (from, len)) }?;
                 Ok(None)
             }
             (Place::Far(task), to) => {
@@ -257,7 +256,7 @@ impl Process {
         // Those that come meanwhile are none of the caller's.
         let upto = if handle == ALL { self.order.last() } else { handle };
         if !self.order.complete(upto) {
-            self.wait(|| self.order.complete(upto))?;
+            self.wait(|| self.order.needed(upto), || self.order.complete(upto))?;
         }
         self.order.failure(upto)
     }

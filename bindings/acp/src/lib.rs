@@ -45,6 +45,7 @@ mod requests;
 mod safe;
 mod segbuf;
 mod settings;
+mod vigil;
 
 pub use error::{Error, Result};
 pub use safe::{

@@ -16,6 +16,7 @@ use crate::regions::{Region, Regions};
 use crate::requests::Requests;
 use crate::segbuf::Segbufs;
 use crate::settings::Settings;
+use crate::vigil::Vigil;
 use lapis_collectives::Team;
 use lapis_core::context::{Access, Guarded, RawHooks};
 use lapis_core::sync::blocking::{Mutex, MutexGuard, OnceLock};
@@ -125,6 +126,7 @@ pub(crate) struct Process {
     pub(crate) requests: Requests,
     pub(crate) data: Data,
     pub(crate) segbufs: Segbufs,
+    pub(crate) vigil: Vigil,
     /// By task: it has died.
     gone: Box<[AtomicBool]>,
 }
@@ -189,6 +191,7 @@ impl Process {
             requests: Requests::default(),
             data: Data::default(),
             segbufs: Segbufs::default(),
+            vigil: Vigil::default(),
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
@@ -256,16 +259,13 @@ impl Process {
         self.gone.get(task as usize).is_some_and(|gone| gone.load(Ordering::SeqCst))
     }
 
-    /// Waits for what handlers bring about, whoever dies meanwhile.
-    pub(crate) fn wait(&self, done: impl FnMut() -> bool) -> Result {
-        self.context.wait_quietly(done, None).map(drop).map_err(of_core)
-    }
-
     /// Waits until nobody works with memory any more that was unregistered.
     pub(crate) fn wait_for_owners(&self, region: &mut Arc<Region>) -> Result {
         // Not the count alone: this orders what the others did before what the caller does next.
         let mut alone = || Arc::get_mut(region).is_some();
-        if alone() { Ok(()) } else { self.wait(alone) }
+        // Who that is, the memory does not say: it may be anybody.
+        let anybody = || (0..self.context.tasks()).collect();
+        if alone() { Ok(()) } else { self.wait(anybody, alone) }
     }
 
     /// Waits until all processes have come here.

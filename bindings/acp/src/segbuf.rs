@@ -198,7 +198,7 @@ impl Process {
     pub(crate) fn connect_segbuf(&self, number: u64) -> Result {
         let task = self.segbufs.lock().end(number)?.wire.1;
         let mut outcome = Err(Error::Unconnected);
-        self.wait(|| {
+        let found = || {
             let mut state = self.segbufs.lock();
             let end = state.end(number);
             outcome = match end {
@@ -212,7 +212,8 @@ impl Process {
                 Ok(_) => Err(Error::Unconnected),
             };
             outcome != Err(Error::Unconnected)
-        })?;
+        };
+        self.wait(|| vec![task], found)?;
         outcome
     }
 
@@ -349,13 +350,14 @@ impl Process {
             (end.mine, end.key, end.wire.1, end.last)
         };
         let mut failed = Ok(());
-        self.wait(|| match self.counter(mine, CLOSED) {
+        let is_over = || match self.counter(mine, CLOSED) {
             Ok(closed) => self.order.complete(last) && (closed != 0 || self.is_gone(task)),
             Err(error) => {
                 failed = Err(error);
                 true
             }
-        })?;
+        };
+        self.wait(|| [self.order.needed(last), vec![task]].concat(), is_over)?;
         self.segbufs.lock().ends.remove(&number).ok_or(Error::Segbuf)?;
         self.give_back(key, mine.counters).and(failed)
     }

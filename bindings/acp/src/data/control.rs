@@ -189,11 +189,17 @@ impl Process {
         Err(Error::Internal)
     }
 
-    /// A process that died with a lock keeps it: nobody knows what it left behind.
+    /// A process that died with a lock keeps it: nobody knows what it left behind. One that is
+    /// silent for too long counts as dead.
     pub(crate) fn check_holder(&self, holder: u64) -> Result {
         let Some(rank) = holder.checked_sub(1) else { return Ok(()) };
         let block = u32::try_from(rank).ok().and_then(|rank| self.world().blocks.get(rank as usize));
-        if self.is_gone(block.ok_or(Error::Structure)?.task) { Err(Error::Peer) } else { Ok(()) }
+        let task = block.ok_or(Error::Structure)?.task;
+        if self.is_gone(task) {
+            return Err(Error::Peer);
+        }
+        self.mind_holder(task);
+        Ok(())
     }
 }
 

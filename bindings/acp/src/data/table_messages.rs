@@ -85,10 +85,13 @@ impl Process {
             finds.answer(question, Err(error));
         }
         let mut answer = None;
-        self.wait(|| {
-            answer = finds.take(question);
-            answer.is_some()
-        })?;
+        self.wait(
+            || vec![task],
+            || {
+                answer = finds.take(question);
+                answer.is_some()
+            },
+        )?;
         answer.unwrap_or(Err(Error::Internal))
     }
 }
