@@ -4,8 +4,8 @@
 //! place and a buffer that is registered meanwhile. It waits for nothing that the program began,
 //! and a failure is the caller's alone to see.
 
-use crate::access::{Atomic, Operator, Place, What, Work, apply, move_bytes};
 use crate::error::{Error, Result, of_core};
+use crate::operation::{Atomic, Operator, Place, What, Work, apply, move_bytes};
 use crate::order::ALL;
 use crate::process::Process;
 use lapis_core::sync::{Ordering, fence};
