@@ -1,11 +1,11 @@
 //! `cargo xtask nightly`: what takes too long for every change. `.ci/nightly` calls this and
 //! nothing else.
 //!
-//! * C programs of LAPI, ACP and GM, and unit tests, under ThreadSanitizer. The compiler's sanitizer
-//!   works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a
-//!   standard library compiled with it, for which a toolchain's sources are rarely installed. Hence
-//!   `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`,
-//!   which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
+//! * C programs of LAPI, ACP and GM, and unit tests, under ThreadSanitizer. The compiler's
+//!   sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is
+//!   a standard library compiled with it, for which a toolchain's sources are rarely installed.
+//!   Hence `lapis_core::sync::blocking`, whose locks it sees through, and
+//!   `bindings/lapi/tests/tsan`, which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code
 //!   against lists of bytes. GM's unit tests, too, which call and send a port anything anyhow, and
 //!   ACP's programs.
@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// Only these parts (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these C programs of LAPI's, ACP's and GM's tests (several with commas); all that suit without
-    /// it
+    /// Only these C programs of LAPI's, ACP's and GM's tests (several with commas); all that suit
+    /// without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// Leave the unit tests out of ThreadSanitizer's part

@@ -12,8 +12,8 @@
 //! | answer | question, value, error or 0 | |
 //!
 //! and those of tables (`data/table_messages.rs`), segmented buffers (`segbuf.rs`), channels
-//! (`channel_messages.rs`) and of who waits for long (`vigil.rs`). Header handlers only note; what has to be sent is sent by completion
-//! handlers.
+//! (`channel_messages.rs`) and of who waits for long (`waits.rs`). Header handlers only note; what
+//! has to be sent is sent by completion handlers.
 
 use crate::error::{Error, Result, of_core};
 use crate::messages::{on, send, send_words, then, words_of};
@@ -80,8 +80,8 @@ unsafe fn put_for(
         origin: Notify::None,
         completion: Notify::Dyn(Box::new(ended)),
     };
-    // SAFETY: the bytes stay readable as long as the notification, which owns `kept`, is not called,
-    // and it is called when nothing reads them any more; handlers come from the table.
+    // SAFETY: the bytes stay readable until the notification is called, which owns `kept`, and that
+    // is when nothing reads them any more; handlers come from the table.
     unsafe { process.context.am_send(message) }.map_err(of_core)
 }
 

@@ -1,9 +1,9 @@
 //! Processes that fall silent: stopped, or behind a network that has failed.
 //!
 //! Core gives a process up that has not confirmed a message for as long as LAPIS_TIMEOUT says. But
-//! many waits have no message under way: for what a channel will bring, for an answer whose question
-//! has been taken, for a lock. So whoever waits for long sends those that he needs a message that
-//! says nothing. Who lives confirms it, whatever his program does.
+//! many waits have no message under way: for what a channel will bring, for an answer whose
+//! question has been taken, for a lock. So whoever waits for long sends those that he needs a
+//! message that says nothing. Who lives confirms it, whatever his program does.
 
 use crate::error::{Result, of_core};
 use crate::messages::{on, send_words};

@@ -41,12 +41,13 @@ struct Current {
 impl Registration {
     /// Of a port that this daemon has opened.
     pub(crate) fn new(
-        (address, daemon): (Address, Arc<Daemon>),
+        (address, daemon): (&Address, &Arc<Daemon>),
         wish: &PortWish<'_>,
         opened: OpenPort,
         key: Key,
     ) -> Self {
-        let current = Mutex::new(Current { daemon, is_alone: false, is_over: false });
+        let current = Current { daemon: Arc::clone(daemon), is_alone: false, is_over: false };
+        let (current, address) = (Mutex::new(current), address.clone());
         let (node, name) = (wish.node.to_owned(), wish.name.to_owned());
         Self { address, node, board: wish.board, number: wish.port, name, key, opened, current }
     }

@@ -132,7 +132,7 @@ impl Port {
         check_number(number)?;
         let secret = secret()?;
         let key = Key::of_job(&secret, LABEL);
-        let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
+        let daemon = Arc::new(Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?);
         let wish = PortWish { node: &settings.node, board, port: number, name };
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
         let short = |e: std::io::Error| {
@@ -140,19 +140,16 @@ impl Port {
             Status::OutOfMemory
         };
         let window = window_of(&mut opened, key).map_err(short)?;
-        let (node, life) = (opened.node, opened.life);
-        let net = Net::new(task(node, number), window, &secret, settings.loss);
+        let net = Net::new(task(opened.node, number), window, &secret, settings.loss);
         let net = net.map_err(|_| Status::InternalError)?;
-        let daemon = Arc::new(daemon);
-        let by = (settings.daemon.clone(), Arc::clone(&daemon));
-        let registration = Arc::new(Registration::new(by, &wish, opened, key));
+        let registration = Registration::new((&settings.daemon, &daemon), &wish, opened, key);
         let mut port = Self {
-            node,
+            node: registration.opened.node,
             number,
             board,
-            life,
+            life: registration.opened.life,
             key,
-            registration,
+            registration: Arc::new(registration),
             is_alone: false,
             asked: 0,
             daemon,

@@ -44,8 +44,8 @@ const ACP: Suite = Suite {
     only: None,
     over: None,
 };
-/// Without LAPI: the launcher is their services daemon, as for jobs over windows. The others talk to
-/// programs of other nodes, or fork, and have one thread.
+/// Without LAPI: the launcher is their services daemon, as for jobs over windows. The others talk
+/// to programs of other nodes, or fork, and have one thread.
 const GM: Suite = Suite {
     folders: &["bindings/gm/tests/programs"],
     include: "bindings/gm/include",
