@@ -8,6 +8,8 @@ fn main() {
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libgm.so.1");
         println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
+        // A thread and hooks of the process's end stay, whoever unloads the library.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
     link_by_soname();
 }

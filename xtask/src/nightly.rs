@@ -1,11 +1,11 @@
 //! `cargo xtask nightly`: what takes too long for every change. `.ci/nightly` calls this and
 //! nothing else.
 //!
-//! * C programs of LAPI and ACP, and unit tests, under ThreadSanitizer. The compiler's sanitizer
-//!   works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a
-//!   standard library compiled with it, for which a toolchain's sources are rarely installed. Hence
-//!   `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`,
-//!   which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
+//! * C programs of LAPI, ACP and GM, and unit tests, under ThreadSanitizer. The compiler's
+//!   sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is
+//!   a standard library compiled with it, for which a toolchain's sources are rarely installed.
+//!   Hence `lapis_core::sync::blocking`, whose locks it sees through, and
+//!   `bindings/lapi/tests/tsan`, which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code
 //!   against lists of bytes. GM's unit tests, too, which call and send a port anything anyhow, and
 //!   ACP's programs.
@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// Only these parts (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these C programs of LAPI's and ACP's tests (several with commas); all that suit without
-    /// it
+    /// Only these C programs of LAPI's, ACP's and GM's tests (several with commas); all that suit
+    /// without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// Leave the unit tests out of ThreadSanitizer's part
@@ -88,6 +88,9 @@ const FOR_MIRI: &[&[&str]] = &[
 const SHORT: [&[&str]; 2] =
     [&["-p", "lapis-core", "--lib", "--test", "single_task"], &["-p", "lapis-shm", "--test", "local"]];
 
+/// What it runs at night beside that.
+const LONG: &[&str] = &["-p", "lapis-gm", "--lib"];
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Run = fn(&Args) -> Result<()>;
     type Missing = fn() -> Option<String>;
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// ThreadSanitizer for every change: a few minutes.
 pub(crate) fn short() -> Result<()> {
-    units()?;
+    units(&SHORT)?;
     if let Some(missing) = missing_for_sanitizer(true) {
         eprintln!("SKIPPED: {missing}");
         return Ok(());
@@ -134,13 +137,13 @@ pub(crate) fn short() -> Result<()> {
     all_of(&Sanitizer::Thread.run(&programs::short()?, &["shm", "udp"])?)
 }
 
-fn units() -> Result<()> {
+fn units(all: &[&[&str]]) -> Result<()> {
     if let Some(missing) = missing_for_sanitizer(false) {
         eprintln!("SKIPPED: {missing}");
         return Ok(());
     }
-    for tests in SHORT {
-        let mut cargo = sanitized(["test", "--quiet"].iter().chain(tests));
+    for tests in all {
+        let mut cargo = sanitized(["test", "--quiet"].iter().chain(*tests));
         // The packet engine has no threads, and its simulator much to do.
         sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
     }
@@ -208,7 +211,7 @@ fn miri() -> Result<()> {
 
 fn sanitizer(args: &Args) -> Result<()> {
     let mut failed = Vec::new();
-    if !args.no_units && units().is_err() {
+    if !args.no_units && units(&[SHORT[0], SHORT[1], LONG]).is_err() {
         failed.push("unit tests".to_owned());
     }
     failed.extend(Sanitizer::Thread.run(&Sanitizer::Thread.programs(args)?, &["shm", "udp"])?);

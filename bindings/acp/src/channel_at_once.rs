@@ -61,6 +61,12 @@ impl Channels {
         Some(len)
     }
 
+    /// The task at the other end of the channel that a request is one of.
+    pub(crate) fn other_end(&self, request: u64) -> Option<u32> {
+        let request = self.requests.get(request)?;
+        Some(self.endpoints.get(request.endpoint)?.wire.1)
+    }
+
     /// Where the message of a request will be seen, if it comes by a lane.
     #[inline]
     pub(crate) fn watch(&self, request: u64) -> Option<Watch> {

@@ -1,7 +1,7 @@
 //! One end of a channel.
 
-use crate::channel::{Action, EAGER, Send, Span, WINDOW, Wire};
 use crate::channel_lane::{LONGEST, Reader, Writer};
+use crate::channel_words::{Action, EAGER, Send, Span, WINDOW, Wire};
 use lapis_core::transport::lane::{INLINE, copy_short};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

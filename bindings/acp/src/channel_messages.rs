@@ -12,11 +12,12 @@
 //! | lane | channel, its place in the receiver's memory for lanes | |
 //! | look | channel, 1 if the sender has no room in the lane, position that it waits for | |
 
-use crate::channel::{Action, Send, Span, request_of_sent};
+use crate::channel::request_of_sent;
+use crate::channel_words::{Action, Send, Span};
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
+use crate::messages::{on, send, send_header, send_words, then, words_of};
 use crate::process::Process;
-use crate::protocol::{on, send, send_header, send_words, then, words_of};
 use lapis_core::message::Destination;
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::channel_lane::BYTES;
+use crate::channel_words::WINDOW;
 
 /// A side's memory for lanes.
 #[repr(C, align(64))]

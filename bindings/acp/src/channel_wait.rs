@@ -114,7 +114,10 @@ impl Process {
             }
             outcome.is_some()
         };
-        self.context.wait_quietly(look, until).map_err(of_core)?;
+        match until {
+            Some(_) => self.context.wait_quietly(look, until).map(drop).map_err(of_core)?,
+            None => self.wait(|| self.channels().other_end(request).into_iter().collect(), look)?,
+        }
         Ok(outcome)
     }
 }

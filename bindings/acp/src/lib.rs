@@ -30,6 +30,7 @@ mod channel_end;
 mod channel_lane;
 mod channel_messages;
 mod channel_wait;
+mod channel_words;
 mod data;
 mod diagnostics;
 mod error;
@@ -37,6 +38,9 @@ mod error;
 pub mod exports;
 mod handles;
 mod heap;
+mod join;
+mod messages;
+mod operation;
 mod order;
 mod process;
 mod protocol;
@@ -44,7 +48,10 @@ mod regions;
 mod requests;
 mod safe;
 mod segbuf;
+mod segbuf_ends;
 mod settings;
+mod vigil;
+mod waits;
 
 pub use error::{Error, Result};
 pub use safe::{

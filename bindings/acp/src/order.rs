@@ -198,6 +198,16 @@ impl<W> Order<W> {
         wake(queue);
     }
 
+    /// The tasks without which operations up to a handle can't end.
+    pub(crate) fn needed(&self, upto: u64) -> Vec<u32> {
+        let queue = self.lock();
+        let open = queue.entries.iter().take_while(|e| e.handle <= upto).filter(|e| !e.ended);
+        let mut tasks: Vec<u32> = open.flat_map(|entry| entry.needs.tasks).flatten().collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
     /// Ends every operation that needs a task which is gone.
     pub(crate) fn gone(&self, task: u32, next: &mut VecDeque<W>) {
         let mut queue = self.lock();

@@ -11,22 +11,18 @@
 //! | free | address | |
 //! | answer | question, value, error or 0 | |
 //!
-//! and those of tables (`data/table_messages.rs`), segmented buffers (`segbuf.rs`) and channels
-//! (`channel_messages.rs`). Header handlers only note; what has to be sent is sent by completion
-//! handlers.
+//! and those of tables (`data/table_messages.rs`), segmented buffers (`segbuf.rs`), channels
+//! (`channel_messages.rs`) and of who waits for long (`waits.rs`). Header handlers only note; what
+//! has to be sent is sent by completion handlers.
 
-use crate::access::{Atomic, Operator, Place, apply, move_bytes, store};
-use crate::channel_messages;
-use crate::data::table_messages;
 use crate::error::{Error, Result, of_core};
+use crate::messages::{on, send, send_words, then, words_of};
+use crate::operation::{Atomic, Operator, Place, apply, move_bytes, store};
 use crate::process::Process;
-use crate::regions::Region;
-use crate::segbuf;
 use lapis_core::message::{AmSend, Destination};
-use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run, Source};
+use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Source};
 use std::collections::VecDeque;
-use std::ptr::{NonNull, null};
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 const PUT: HandlerId = HandlerId(1);
 pub(crate) const FETCH: HandlerId = HandlerId(2);
@@ -37,125 +33,59 @@ const ALLOCATE: HandlerId = HandlerId(6);
 const FREE: HandlerId = HandlerId(7);
 const ANSWER: HandlerId = HandlerId(8);
 
-/// The words of a header. `None`: there are fewer.
-pub(crate) fn words_of<const N: usize>(header: &[u8]) -> Option<[u64; N]> {
-    let mut words = [0; N];
-    for (at, place) in words.iter_mut().enumerate() {
-        *place = u64::from_le_bytes(header.get(at * 8..at * 8 + 8)?.try_into().ok()?);
-    }
-    Some(words)
-}
-
-/// Sends words alone. May be called from completion handlers.
-pub(crate) fn send_words<const N: usize>(
-    process: &Process,
-    task: u32,
-    handler: HandlerId,
-    words: [u64; N],
-) -> Result {
-    send_header(process, task, handler, words.map(u64::to_le_bytes).as_flattened())
-}
-
-/// Sends a header alone, of a multiple of 4 bytes. May be called from completion handlers.
-pub(crate) fn send_header(process: &Process, task: u32, handler: HandlerId, header: &[u8]) -> Result {
-    // SAFETY: there is no data.
-    unsafe { send_all(process, task, handler, header, (null(), 0), Notify::None) }
-}
-
-/// Sends words and bytes.
+/// Sends bytes to where they belong, for an operation of this process.
 ///
 /// # Safety
-/// The bytes stay valid until `origin` is told.
-pub(crate) unsafe fn send<const N: usize>(
-    process: &Process,
-    task: u32,
-    handler: HandlerId,
-    words: [u64; N],
-    bytes: (*const u8, u64),
-    origin: Notify,
-) -> Result {
-    // SAFETY: the bytes stay readable until `origin` is told, as this function demands.
-    unsafe { send_all(process, task, handler, words.map(u64::to_le_bytes).as_flattened(), bytes, origin) }
-}
-
-/// # Safety
-/// As for [`send`].
-unsafe fn send_all(
-    process: &Process,
-    task: u32,
-    handler: HandlerId,
-    user_header: &[u8],
-    (data, len): (*const u8, u64),
-    origin: Notify,
-) -> Result {
-    let message = AmSend {
-        target: task,
-        handler: u64::from(handler.0),
-        user_header,
-        source: Source::Contiguous(data, len),
-        target_counter: 0,
-        origin,
-        completion: Notify::None,
-    };
-    // SAFETY: the bytes stay readable until `origin` is told, the contract says; handlers come from
-    // the table.
-    unsafe { process.context.am_send(message) }.map_err(of_core)
-}
-
-/// Sends words, and bytes that are kept as long as they are needed.
-pub(crate) fn send_owned<const N: usize>(
-    process: &Process,
-    task: u32,
-    handler: HandlerId,
-    words: [u64; N],
-    bytes: Vec<u8>,
-) -> Result {
-    if bytes.is_empty() {
-        return send_words(process, task, handler, words);
-    }
-    let place = (bytes.as_ptr(), bytes.len() as u64);
-    let kept =
-        Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(bytes)));
-    // SAFETY: the notification owns the bytes, which stay where they are.
-    unsafe { send(process, task, handler, words, place, kept) }
-}
-
-/// Hands over a message's bytes when all of them are here; not in a header handler.
-pub(crate) fn with_bytes(message: &Incoming<'_>, f: impl FnOnce(Vec<u8>) + Send + 'static) -> Delivery {
-    if let Some(data) = message.data {
-        let bytes = data.to_vec();
-        return then(move || f(bytes));
-    }
-    let mut bytes = vec![0; message.len as usize];
-    // The bytes of a vector stay where they are when the vector moves into the closure.
-    let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
-    Delivery { into, ..then(move || f(bytes)) }
-}
-
-/// Sends bytes to where they belong, for an operation of `origin`.
-///
-/// # Safety
-/// The bytes stay valid as long as `memory` is kept; without it, until the operation has ended.
+/// The bytes stay valid until the operation has ended.
 pub(crate) unsafe fn put(
     process: &Process,
     task: u32,
-    origin: u32,
     handle: u64,
     dst: u64,
     bytes: (*const u8, u64),
-    memory: Option<Arc<Region>>,
 ) -> Result {
-    let kept = match memory {
-        Some(region) => {
-            Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(region)))
-        }
-        None => Notify::None,
-    };
-    // SAFETY: the bytes stay readable as long as `kept`, or the operation, keeps them.
-    unsafe { send(process, task, PUT, [u64::from(origin), handle, dst], bytes, kept) }
+    let origin = u64::from(process.context.task());
+    // SAFETY: the bytes stay readable until the operation ends, which this message is a part of.
+    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, Notify::None) }
 }
 
-/// Registers what happens when messages arrive.
+/// Sends bytes to where they belong, for an operation of another process. It is told if they don't
+/// come there: nothing else tells it that these two have lost each other.
+///
+/// # Safety
+/// The bytes stay valid as long as `kept` is.
+unsafe fn put_for(
+    process: &'static Process,
+    task: u32,
+    (origin, handle, dst): (u32, u64, u64),
+    (data, len): (*const u8, u64),
+    kept: impl Send + 'static,
+) -> Result {
+    let ended = move |_: u32, outcome: std::result::Result<(), lapis_core::Error>| {
+        drop(kept);
+        if outcome.is_err() {
+            // A notification sends nothing itself.
+            process.context.run_on_handler_thread(CompletionHandler::Closure(Box::new(move |_| {
+                tell(process, origin, handle, Err(Error::Peer));
+            })));
+        }
+    };
+    let words = [u64::from(origin), handle, dst].map(u64::to_le_bytes);
+    let message = AmSend {
+        target: task,
+        handler: u64::from(PUT.0),
+        user_header: words.as_flattened(),
+        source: Source::Contiguous(data, len),
+        target_counter: 0,
+        origin: Notify::None,
+        completion: Notify::Dyn(Box::new(ended)),
+    };
+    // SAFETY: the bytes stay readable until the notification is called, which owns `kept`, and that
+    // is when nothing reads them any more; handlers come from the table.
+    unsafe { process.context.am_send(message) }.map_err(of_core)
+}
+
+/// Registers what happens when these messages arrive.
 pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
     on(process, PUT, put_arrived)?;
     on(process, FETCH, fetch_arrived)?;
@@ -164,33 +94,7 @@ pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
     on(process, RESULT, result_arrived)?;
     on(process, ALLOCATE, allocate_arrived)?;
     on(process, FREE, free_arrived)?;
-    on(process, ANSWER, answer_arrived)?;
-    table_messages::install(process)?;
-    segbuf::install(process)?;
-    channel_messages::install(process)
-}
-
-/// Handles one kind of message; `None` from `f`: it is malformed.
-pub(crate) fn on(
-    process: &'static Process,
-    id: HandlerId,
-    f: fn(&'static Process, &Incoming<'_>) -> Option<Delivery>,
-) -> lapis_core::Result<()> {
-    process.context.set_handler(id, move |_, message| {
-        f(process, message).unwrap_or_else(|| {
-            tracing::warn!(target: "lapis::acp", source = message.source, handler = id.0, "malformed message buried");
-            Delivery::bury()
-        })
-    })
-}
-
-/// Runs `f` when the message is here: at once if it may send something, else on a handler thread.
-pub(crate) fn then(f: impl FnOnce() + Send + 'static) -> Delivery {
-    let completion = Some(CompletionHandler::Closure(Box::new(move |context| {
-        f();
-        context.wake();
-    })));
-    Delivery { completion, run: Run::InlineReply, ..Delivery::bury() }
+    on(process, ANSWER, answer_arrived)
 }
 
 /// Tells an operation's origin how it ended.
@@ -243,7 +147,21 @@ fn fetch_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<De
     }))
 }
 
-/// Reads global memory for others, while whoever may write it does (`tests/tsan` names this).
+/// Copies that are no longer are made here, not by core: the library's own structures are shorter,
+/// and are read while others write them.
+const READ_HERE: u64 = 1024;
+
+/// Reads global memory for others, while whoever may write it does: whoever asked finds that out.
+/// Nothing else is done here, for ThreadSanitizer leaves out what is (`tests/tsan`).
+///
+/// # Safety
+/// As for [`move_bytes`].
+#[inline(never)]
+unsafe fn read_for_others(to: *mut u8, from: *const u8, len: u64) {
+    // SAFETY: both are valid for `len` bytes, as the caller promises.
+    unsafe { move_bytes(to, from, len as usize) };
+}
+
 fn serve_fetch(
     process: &'static Process,
     origin: u32,
@@ -258,12 +176,21 @@ fn serve_fetch(
     match process.place(dst, len) {
         Ok(Place::Near(to, _region)) => {
             // SAFETY: both places have this length and are kept meanwhile.
-            unsafe { move_bytes(to, from, len as usize) };
+            unsafe { read_for_others(to, from, len) };
             tell(process, origin, handle, Ok(()));
             Ok(())
         }
+        Ok(Place::Far(task)) if len <= READ_HERE => {
+            // Words, so that those of the source are read in one piece.
+            let mut words = vec![0_u64; len.div_ceil(8) as usize];
+            let (to, bytes) = (words.as_mut_ptr().cast(), (words.as_ptr().cast(), len));
+            // SAFETY: the vector has room for the bytes, and the region is kept meanwhile.
+            unsafe { read_for_others(to, from, len) };
+            // SAFETY: the words stay where they are when the vector moves, and live as long as it.
+            unsafe { put_for(process, task, (origin, handle, dst), bytes, words) }
+        }
         // SAFETY: the message keeps the region; a block lasts.
-        Ok(Place::Far(task)) => unsafe { put(process, task, origin, handle, dst, (from, len), region) },
+        Ok(Place::Far(task)) => unsafe { put_for(process, task, (origin, handle, dst), (from, len), region) },
         Err(error) => {
             refused(process, "the destination of a copy", dst, len, origin);
             Err(error)
@@ -364,10 +291,13 @@ impl Process {
             self.requests.answer(question, Err(error));
         }
         let mut answer = None;
-        self.wait(|| {
-            answer = self.requests.take(question);
-            answer.is_some()
-        })?;
+        self.wait(
+            || vec![task],
+            || {
+                answer = self.requests.take(question);
+                answer.is_some()
+            },
+        )?;
         answer.unwrap_or(Err(Error::Internal))
     }
 

@@ -7,16 +7,15 @@
 //! addition to the tail are an access and one that waits for it, so no message is needed but the
 //! first one, by which the ends find each other.
 
-use crate::access::{Atomic, Operator};
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
+use crate::messages::{on, send_words, words_of};
+use crate::operation::{Atomic, Operator};
 use crate::order::NULL;
 use crate::process::Process;
-use crate::protocol::{on, send_words, words_of};
-use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use crate::segbuf_ends::{End, Hello};
 use lapis_core::{Delivery, HandlerId};
-use std::collections::{HashMap, VecDeque};
-use std::sync::PoisonError;
+use std::collections::VecDeque;
 
 const HELLO: HandlerId = HandlerId(11);
 
@@ -27,107 +26,6 @@ const CLOSED: u64 = 16;
 /// Where results of additions go, which nobody reads.
 const SCRATCH: u64 = 24;
 const COUNTERS: u64 = 32;
-
-/// What the ends tell each other.
-#[derive(Clone, Copy, Debug)]
-struct Hello {
-    buffer: u64,
-    counters: u64,
-    size: u64,
-    segments: u64,
-}
-
-/// Which end: whether it is the source, the task of the other one, and the number of the buffer.
-type Wire = (bool, u32, u64);
-
-#[derive(Clone, Debug)]
-struct End {
-    wire: Wire,
-    /// The position of the registered buffer.
-    key: u64,
-    mine: Hello,
-    peer: Option<Hello>,
-    disconnected: bool,
-    /// Source: segments that were given away, and those of them whose data have been copied.
-    tail: u64,
-    sent: u64,
-    under_way: VecDeque<u64>,
-    /// Destination: segments that were given back.
-    head: u64,
-    /// The last access of this end.
-    last: u64,
-}
-
-/// The ends that this process has.
-#[derive(Default)]
-pub(crate) struct Segbufs {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    last: u64,
-    ends: HashMap<u64, End>,
-    /// How many buffers there have been to or from each task.
-    counts: HashMap<(bool, u32), u64>,
-    /// What other ends have told, by the wire of this process's end.
-    hellos: HashMap<Wire, Hello>,
-}
-
-impl Segbufs {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Nothing is any more.
-    pub(crate) fn reset(&self) {
-        let mut state = self.lock();
-        state.ends.clear();
-        state.counts.clear();
-        state.hellos.clear();
-    }
-}
-
-impl State {
-    /// The number of the next buffer to or from a task.
-    fn count(&mut self, source: bool, task: u32) -> u64 {
-        let count = self.counts.entry((source, task)).or_default();
-        *count += 1;
-        *count - 1
-    }
-
-    /// The other end has not been told of a buffer: the next one has its number, unless another
-    /// thread's has come in between.
-    fn uncount(&mut self, source: bool, task: u32, nth: u64) {
-        if let Some(count) = self.counts.get_mut(&(source, task)).filter(|count| **count == nth + 1) {
-            *count = nth;
-        }
-    }
-
-    fn add(&mut self, end: End) -> u64 {
-        self.last += 1;
-        self.ends.insert(self.last, end);
-        self.last
-    }
-
-    /// An end, with what the other one has told meanwhile.
-    fn end(&mut self, number: u64) -> Result<&mut End> {
-        let end = self.ends.get_mut(&number).ok_or(Error::Segbuf)?;
-        if end.peer.is_none() {
-            end.peer = self.hellos.remove(&end.wire);
-        }
-        Ok(end)
-    }
-
-    fn connected(&mut self, number: u64, source: bool) -> Result<(&mut End, Hello)> {
-        let end = self.end(number)?;
-        match end.peer.filter(|_| !end.disconnected) {
-            Some(_) if end.wire.0 != source => Err(Error::Segbuf),
-            Some(peer) => Ok((end, peer)),
-            None => Err(Error::Unconnected),
-        }
-    }
-}
 
 pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
     on(process, HELLO, |process, message| {
@@ -198,7 +96,7 @@ impl Process {
     pub(crate) fn connect_segbuf(&self, number: u64) -> Result {
         let task = self.segbufs.lock().end(number)?.wire.1;
         let mut outcome = Err(Error::Unconnected);
-        self.wait(|| {
+        let found = || {
             let mut state = self.segbufs.lock();
             let end = state.end(number);
             outcome = match end {
@@ -212,7 +110,8 @@ impl Process {
                 Ok(_) => Err(Error::Unconnected),
             };
             outcome != Err(Error::Unconnected)
-        })?;
+        };
+        self.wait(|| vec![task], found)?;
         outcome
     }
 
@@ -349,13 +248,14 @@ impl Process {
             (end.mine, end.key, end.wire.1, end.last)
         };
         let mut failed = Ok(());
-        self.wait(|| match self.counter(mine, CLOSED) {
+        let is_over = || match self.counter(mine, CLOSED) {
             Ok(closed) => self.order.complete(last) && (closed != 0 || self.is_gone(task)),
             Err(error) => {
                 failed = Err(error);
                 true
             }
-        })?;
+        };
+        self.wait(|| [self.order.needed(last), vec![task]].concat(), is_over)?;
         self.segbufs.lock().ends.remove(&number).ok_or(Error::Segbuf)?;
         self.give_back(key, mine.counters).and(failed)
     }

@@ -294,6 +294,38 @@ fn a_kill_is_told_to_who_needs_the_process_and_to_nobody_else() {
     }
 }
 
+/// Ranks 1 and 2 lose each other, and rank 0 neither: nobody else tells it how its copies end.
+#[test]
+fn a_copy_between_two_that_have_lost_each_other_fails() {
+    let Some(net) = Net::of("acpcut", 3, 1, false) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    if !net.lose(0) {
+        eprintln!("skipped: cutting a link needs nftables");
+        return;
+    }
+    let source = source("cut");
+    let (program, job) = (compile(&source), job(&source));
+    let mut command = net.launcher(artifacts().join("lapirun"));
+    command.arg("--keep-going").arg(program).envs(job.env);
+    command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPIS_TRANSPORT", "udp");
+    lapis_testing::run(command).expect(0);
+}
+
+/// A process that is stopped is no process that has died: whoever waits for it must find that out.
+#[test]
+fn a_process_that_is_stopped_keeps_nobody_waiting() {
+    let source = source("stopped");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        let end = job.clone().env("LAPIS_TRANSPORT", transport).run(&program);
+        // It is killed at the end, of which the launcher tells.
+        assert!(!end.stderr().contains("stopped.c:"), "{transport}: {}", end.stderr());
+        assert_ne!(end.code(), Some(124), "{transport}: it hung: {}", end.stderr());
+    }
+}
+
 #[test]
 fn the_header_declares_what_the_library_has() {
     let header: String = ["acp.h", "acpdl.h"]

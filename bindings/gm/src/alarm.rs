@@ -1,10 +1,7 @@
 //! Alarms: functions of the program's that run inside gm_unknown after some time.
 
-use crate::events::Pending;
-use crate::port::Port;
 use lapis_core::reliable::Nanos;
 use std::ffi::c_void;
-use std::time::Duration;
 
 /// An alarm as the program has memory for it. Nothing in it but the state is the program's to read.
 ///
@@ -13,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct GmAlarm {
     next: *mut c_void,
-    state: i32,
+    pub(crate) state: i32,
     pub(crate) port: *mut c_void,
     callback: *mut c_void,
     context: *mut c_void,
@@ -29,8 +26,8 @@ pub(crate) struct Alarm {
     pub(crate) context: *mut c_void,
 }
 
-const FREE: i32 = 0;
-const SET: i32 = 1;
+pub(crate) const FREE: i32 = 0;
+pub(crate) const SET: i32 = 1;
 
 impl GmAlarm {
     /// # Safety
@@ -51,65 +48,5 @@ impl Alarm {
             // SAFETY: the program vouches for its function and what it is given, until it has run.
             unsafe { callback(self.context) };
         }
-    }
-}
-
-impl Port {
-    /// Sets an alarm, or sets it anew.
-    ///
-    /// # Safety
-    /// The alarm's memory is initialized, and stays until the alarm has run or is cancelled.
-    pub(crate) unsafe fn set_alarm(&mut self, alarm: Alarm, handle: *mut c_void, after: Duration) {
-        let nanos = Nanos::try_from(after.as_nanos()).unwrap_or(Nanos::MAX);
-        let deadline = self.net.now().saturating_add(nanos);
-        self.alarms.retain(|other| other.memory != alarm.memory);
-        // SAFETY: the alarm's memory stays until it has run or is cancelled, as gm_set_alarm asks
-        // for.
-        unsafe {
-            (*alarm.memory).state = SET;
-            (*alarm.memory).port = handle;
-        }
-        self.alarms.push(Alarm { deadline, ..alarm });
-    }
-
-    /// Takes an alarm back.
-    ///
-    /// # Safety
-    /// As for [`set_alarm`](Self::set_alarm).
-    pub(crate) unsafe fn cancel_alarm(&mut self, alarm: *mut GmAlarm) {
-        self.alarms.retain(|other| other.memory != alarm);
-        // SAFETY: the alarm's memory stays until it has run or is cancelled, as gm_set_alarm asks
-        // for.
-        unsafe { (*alarm).state = FREE };
-    }
-
-    /// Says that alarms are due, once.
-    pub(crate) fn ring_alarms(&mut self, now: Nanos) {
-        let due = self.alarms.iter().any(|alarm| alarm.deadline <= now);
-        if due && !self.events.iter().any(|event| matches!(event, Pending::Alarm)) {
-            self.events.push_back(Pending::Alarm);
-        }
-    }
-
-    /// Takes the earliest alarm that is due at `now`. One at a time: what an alarm runs may cancel
-    /// another one.
-    pub(crate) fn due_alarm(&mut self, now: Nanos) -> Option<Alarm> {
-        let due = self.alarms.iter().enumerate().filter(|(_, alarm)| alarm.deadline <= now);
-        let (at, _) = due.min_by_key(|(_, alarm)| alarm.deadline)?;
-        let alarm = self.alarms.remove(at);
-        // SAFETY: the program keeps the memory until the alarm has run.
-        unsafe { (*alarm.memory).state = FREE };
-        Some(alarm)
-    }
-
-    /// Microseconds until the next alarm is due; 0 if it is, or if there is none.
-    pub(crate) fn usecs_to_alarm(&self) -> u32 {
-        let left = self.next_alarm().map_or(0, |at| at.saturating_sub(self.net.now()));
-        u32::try_from(left.div_ceil(1000)).unwrap_or(u32::MAX)
-    }
-
-    /// When the next alarm is due.
-    pub(crate) fn next_alarm(&self) -> Option<Nanos> {
-        self.alarms.iter().map(|alarm| alarm.deadline).min()
     }
 }

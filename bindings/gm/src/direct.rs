@@ -5,7 +5,7 @@
 //! number that lies at another address. Whoever has copied and then finds that number there has
 //! copied from the right process. Where the system refuses, the bytes go through the window.
 
-use crate::outgoing::place;
+use crate::memory::place;
 use lapis_core::sync::{AtomicU64, Ordering, fence};
 use lapis_cross_memory::{Access, copy};
 use rustix::rand::{GetRandomFlags, getrandom};

@@ -154,7 +154,7 @@ impl Inner {
 /// Alarms and callbacks that are to run now, without the lock.
 pub(crate) enum Work {
     /// A send has ended.
-    Ended(crate::port::Due),
+    Ended(crate::events::Due),
     /// An alarm is due.
     Alarm(Alarm),
 }

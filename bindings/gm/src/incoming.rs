@@ -3,10 +3,10 @@
 use crate::abi::{FAST_MAX, Status, max_length};
 use crate::direct::{Remote, SLICE};
 use crate::events::{Pending, Received};
+use crate::memory::{memory, place};
 use crate::net::Bytes;
-use crate::outgoing::{COPIED, memory, place};
 use crate::port::Port;
-use crate::stream::{Buffer, Current, Held, InStream, Target};
+use crate::stream::{Buffer, COPIED, Current, Held, InStream, Target};
 use crate::wire::{Head, Kind};
 use lapis_core::reliable::Channel;
 

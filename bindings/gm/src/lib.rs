@@ -7,7 +7,9 @@
 pub mod abi;
 #[doc(hidden)]
 pub mod alarm;
+mod alarms;
 mod api;
+mod daemon;
 mod diagnostics;
 mod direct;
 mod events;
@@ -29,7 +31,9 @@ mod reach;
 mod settings;
 #[doc(hidden)]
 pub mod stream;
+mod telling;
 mod texts;
+mod watch;
 mod wire;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Memory that the program has registered.
+//! Memory of the program: what it has registered, and where it lies.
 
 use std::collections::BTreeMap;
 
@@ -77,6 +77,23 @@ impl Regions {
         }
         true
     }
+}
+
+/// Memory of the program.
+///
+/// # Safety
+/// So many bytes can be read there for the time of the result, or none.
+pub(crate) unsafe fn memory<'a>(at: u64, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: so many bytes can be read there for the time of the result, as this asks for.
+    unsafe { std::slice::from_raw_parts(place(at), len) }
+}
+
+/// Where the program's memory begins.
+pub(crate) fn place(at: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(at as usize)
 }
 
 #[cfg(test)]

@@ -2,14 +2,12 @@
 
 use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, max_length};
 use crate::events::Pending;
+use crate::memory::{memory, place};
 use crate::net::Bytes;
 use crate::port::Port;
-use crate::stream::{InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
+use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
 use lapis_core::reliable::Channel;
-
-/// Longer messages are sent from where they lie.
-pub(crate) const COPIED: usize = 2 << 10;
 
 /// A message that the program sends.
 pub(crate) struct Wish {
@@ -420,20 +418,3 @@ fn announce(
 }
 
 const _: () = assert!(FAST_MAX < COPIED);
-
-/// Memory of the program.
-///
-/// # Safety
-/// So many bytes can be read there for the time of the result, or none.
-pub(crate) unsafe fn memory<'a>(at: u64, len: usize) -> &'a [u8] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: so many bytes can be read there for the time of the result, as this asks for.
-    unsafe { std::slice::from_raw_parts(place(at), len) }
-}
-
-/// Where the program's memory begins.
-pub(crate) fn place(at: u64) -> *mut u8 {
-    std::ptr::with_exposed_provenance_mut(at as usize)
-}

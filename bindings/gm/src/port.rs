@@ -2,12 +2,14 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
+use crate::daemon::Registration;
 use crate::direct::Own;
-use crate::events::{Fast, Pending};
+use crate::events::{Due, Fast, Pending};
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
 use crate::settings::Settings;
-use crate::stream::{Buffer, Peer, Teller, task};
+use crate::stream::{Buffer, Peer, task};
+use crate::watch;
 use lapis_adapters::bell::Bell;
 use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
 use lapis_adapters::eth::port::Port as Wire;
@@ -23,9 +25,6 @@ const LABEL: &str = "gm ports of a user";
 
 /// For so long a port that is closed goes on with what is under way, as long as its peers answer.
 const LINGER: Duration = Duration::from_millis(500);
-
-/// For so long a new daemon may take to answer: the program waits meanwhile.
-const QUICK: Duration = Duration::from_millis(500);
 
 /// Ports that GM keeps to itself.
 const RESERVED: [u32; 3] = [0, 1, 3];
@@ -49,12 +48,6 @@ impl Buffers {
     }
 }
 
-/// The end of a send that the program has not been told of.
-pub(crate) struct Due {
-    pub(crate) teller: Teller,
-    pub(crate) status: Status,
-}
-
 /// Counts for those who look for the reason of something.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
@@ -73,15 +66,14 @@ pub(crate) struct Port {
     pub(crate) node: u32,
     pub(crate) number: u32,
     pub(crate) board: u32,
-    pub(crate) name: String,
     pub(crate) life: u32,
     pub(crate) key: Key,
-    /// For a daemon that comes after the one that opened it.
-    pub(crate) opened: OpenPort,
-    /// The daemon has gone; when it was looked for last.
+    /// What is shown to a daemon that comes after the one that opened it.
+    pub(crate) registration: Arc<Registration>,
+    /// The daemon that this port asks has gone; when it was looked for last.
     pub(crate) is_alone: bool,
     pub(crate) asked: u64,
-    pub(crate) daemon: Daemon,
+    pub(crate) daemon: Arc<Daemon>,
     pub(crate) settings: Settings,
     pub(crate) net: Net,
     pub(crate) scratch: Box<[u8]>,
@@ -140,7 +132,7 @@ impl Port {
         check_number(number)?;
         let secret = secret()?;
         let key = Key::of_job(&secret, LABEL);
-        let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
+        let daemon = Arc::new(Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?);
         let wish = PortWish { node: &settings.node, board, port: number, name };
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
         let short = |e: std::io::Error| {
@@ -148,16 +140,16 @@ impl Port {
             Status::OutOfMemory
         };
         let window = window_of(&mut opened, key).map_err(short)?;
-        let own = task(opened.node, number);
-        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
+        let net = Net::new(task(opened.node, number), window, &secret, settings.loss);
+        let net = net.map_err(|_| Status::InternalError)?;
+        let registration = Registration::new((&settings.daemon, &daemon), &wish, opened, key);
         let mut port = Self {
-            node: opened.node,
+            node: registration.opened.node,
             number,
             board,
-            name: name.to_owned(),
-            life: opened.life,
+            life: registration.opened.life,
             key,
-            opened,
+            registration: Arc::new(registration),
             is_alone: false,
             asked: 0,
             daemon,
@@ -193,6 +185,7 @@ impl Port {
             counters: Counters::default(),
         };
         port.reach_itself();
+        watch::add(&port.registration);
         Ok(port)
     }
 
@@ -227,12 +220,9 @@ impl Port {
         }
     }
 
-    /// Goes on with what is under way as long as that leads somewhere, and gives the window back.
+    /// Goes on with what is under way as long as that leads somewhere, and ends.
     pub(crate) fn close(mut self) {
         self.finish();
-        if let Err(e) = self.daemon.close(&self.opened.place) {
-            tracing::debug!(target: "lapis::gm", "gm_close: {e}");
-        }
     }
 
     /// Goes on with what is under way as long as that leads somewhere.
@@ -275,26 +265,12 @@ impl Port {
     pub(crate) fn look_at_daemon(&mut self) {
         if !self.is_alone {
             self.is_alone = self.daemon.has_gone();
-            if self.is_alone {
-                tracing::info!(
-                    target: "lapis::gm",
-                    "port {}: the services daemon has gone: peers stay, and new ones are not found meanwhile",
-                    self.number
-                );
+            if !self.is_alone {
+                return;
             }
-            return;
+            self.registration.lose(&self.daemon);
         }
-        let Ok(daemon) = Daemon::connect_within(&self.settings.daemon, QUICK) else { return };
-        let wish =
-            PortWish { node: &self.settings.node, board: self.board, port: self.number, name: &self.name };
-        match daemon.adopt_port(&wish, &self.opened, self.key) {
-            Ok(()) => tracing::info!(target: "lapis::gm", "port {}: a services daemon is back", self.number),
-            Err(e) => tracing::warn!(
-                target: "lapis::gm",
-                "port {}: the new services daemon does not take it over: {e}",
-                self.number
-            ),
-        }
+        let Some(daemon) = self.registration.regain(&self.daemon) else { return };
         self.daemon = daemon;
         // Its count of next hops is another one: all are asked for.
         self.hops = u32::MAX;
@@ -319,6 +295,12 @@ impl Port {
             self.serve_waiting(priority, size);
             self.net.flush();
         }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.registration.close();
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::abi::Status;
 use crate::outlets::{Far, Link as Way};
 use crate::port::{Port, refused};
-use crate::stream::{InStream, Link, OutStream};
+use crate::stream::{InStream, Link, OutStream, Unanswered};
 use lapis_adapters::client::{DaemonError, PortWay};
 use lapis_adapters::protocol::Why;
 use lapis_adapters::soft::Sender;
@@ -18,30 +18,6 @@ const HOPS_AGAIN: Nanos = 50_000_000;
 /// Of a peer of another host that owes something nothing is heard for so long: its daemon is asked
 /// whether it is still there, and again so often.
 const SILENCE: Nanos = 50_000_000;
-
-/// A daemon that leaves so many looks in a row unanswered, and all in the time that a send may
-/// take, does not answer.
-const LOOKS: u32 = 10;
-
-/// Looks at a peer in a row that its daemon has not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unanswered {
-    looks: u32,
-    since: Nanos,
-}
-
-impl Unanswered {
-    /// With one more. One alone says nothing: the program may not have called for long before it.
-    fn more(before: Option<Self>, now: Nanos) -> Self {
-        let Self { looks, since } = before.unwrap_or(Self { looks: 0, since: now });
-        Self { looks: looks.saturating_add(1), since }
-    }
-
-    /// Whether there are enough of them to give the peer up.
-    fn is_enough(self, now: Nanos, timeout: Nanos) -> bool {
-        self.looks > LOOKS && now - self.since >= timeout
-    }
-}
 
 /// Why there is no way to a port.
 enum NoWay {
@@ -86,7 +62,10 @@ impl Port {
                 Ok(Way::Memory(sender))
             }
             PortWay::Away { life, address, port, room } => {
-                let hop = self.daemon.hop(&self.opened.place.adapter, address).map_err(NoWay::Daemon)?;
+                let hop = self
+                    .daemon
+                    .hop(&self.registration.opened.place.adapter, address)
+                    .map_err(NoWay::Daemon)?;
                 let hop = hop.ok_or(NoWay::NoHop)?;
                 let wire = self.net.wire.as_ref().ok_or(NoWay::Here(Status::InternalError))?;
                 let present = self.daemon.matrix().room(self.board as usize);
@@ -241,7 +220,7 @@ impl Port {
         self.hops_asked = now;
         let mut all = true;
         for far in self.net.outlets.far() {
-            match self.daemon.hop(&self.opened.place.adapter, far.address) {
+            match self.daemon.hop(&self.registration.opened.place.adapter, far.address) {
                 Ok(Some(hop)) => far.template = wire.template(hop, far.address, far.port),
                 Ok(None) | Err(_) => all = false,
             }
@@ -295,7 +274,6 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::rubbish_tests::{daemon, open};
 
     #[test]
@@ -310,18 +288,5 @@ mod tests {
         port.look_at_daemon();
         assert!(!port.is_alone);
         assert_ne!(port.hops, port.daemon.matrix().hops(port.board as usize));
-    }
-
-    #[test]
-    fn a_peer_is_given_up_after_many_unanswered_looks_and_a_time_only() {
-        let timeout = 1000;
-        let mut unanswered = Unanswered::more(None, 500);
-        assert!(!unanswered.is_enough(500, timeout), "one alone, however late it comes");
-        assert!(!unanswered.is_enough(5000, timeout));
-        for look in 1..=LOOKS {
-            unanswered = Unanswered::more(Some(unanswered), 500 + u64::from(look));
-        }
-        assert!(!unanswered.is_enough(1499, timeout), "the time begins with the first");
-        assert!(unanswered.is_enough(1500, timeout));
     }
 }

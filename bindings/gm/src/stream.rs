@@ -1,12 +1,13 @@
 //! What a port keeps for another port: two streams out, two in.
 
 use crate::direct::Remote;
-use crate::outgoing::COPIED;
-use crate::reach::Unanswered;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_int, c_void};
+
+/// Longer messages are sent from where they lie.
+pub(crate) const COPIED: usize = 2 << 10;
 
 /// The program's function that runs when a send has completed.
 ///
@@ -221,6 +222,30 @@ pub(crate) enum Link {
     Up,
 }
 
+/// A daemon that leaves so many looks in a row unanswered, and all in the time that a send may
+/// take, does not answer.
+const LOOKS: u32 = 10;
+
+/// Looks at a peer in a row that its daemon has not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    looks: u32,
+    since: Nanos,
+}
+
+impl Unanswered {
+    /// With one more. One alone says nothing: the program may not have called for long before it.
+    pub(crate) fn more(before: Option<Self>, now: Nanos) -> Self {
+        let Self { looks, since } = before.unwrap_or(Self { looks: 0, since: now });
+        Self { looks: looks.saturating_add(1), since }
+    }
+
+    /// Whether there are enough of them to give the peer up.
+    pub(crate) fn is_enough(self, now: Nanos, timeout: Nanos) -> bool {
+        self.looks > LOOKS && now - self.since >= timeout
+    }
+}
+
 /// Another port, as this one knows it; or this one.
 #[derive(Debug)]
 pub(crate) struct Peer {
@@ -307,4 +332,22 @@ impl Peer {
 /// The packet engine's number of a port.
 pub(crate) fn task(node: u32, port: u32) -> u32 {
     node << 8 | port
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_given_up_after_many_unanswered_looks_and_a_time_only() {
+        let timeout = 1000;
+        let mut unanswered = Unanswered::more(None, 500);
+        assert!(!unanswered.is_enough(500, timeout), "one alone, however late it comes");
+        assert!(!unanswered.is_enough(5000, timeout));
+        for look in 1..=LOOKS {
+            unanswered = Unanswered::more(Some(unanswered), 500 + u64::from(look));
+        }
+        assert!(!unanswered.is_enough(1499, timeout), "the time begins with the first");
+        assert!(unanswered.is_enough(1500, timeout));
+    }
 }

@@ -89,10 +89,10 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert_eq!(absent.err.lines().count(), 1, "{}", absent.err);
 }
 
-/// Both headers.
+/// All headers.
 fn header() -> String {
     let read = |name| std::fs::read_to_string(Path::new(BINDING).join("include").join(name));
-    ["gm.h", "gm_helpers.h"].map(|name| read(name).expect("the header")).concat()
+    ["gm.h", "gm_events.h", "gm_helpers.h"].map(|name| read(name).expect("the header")).concat()
 }
 
 #[test]
@@ -240,6 +240,44 @@ fn what_takes_no_message_is_answered() {
                 00000010  68 6f 77 6e                                      hown\n\
                 buffer 0x2000, size 13\ndone\n";
     assert_eq!(done.out, dump);
+}
+
+#[test]
+fn two_threads_share_a_port() {
+    let daemon = Daemon::start("threads");
+    assert_eq!(daemon.run("left", &compile("threads"), &[]).expect_quiet(0).out, "done\n");
+}
+
+/// A new daemon learns of a port whose program makes no calls, and tells who asks.
+#[test]
+fn a_port_whose_program_is_busy_elsewhere_is_shown_to_the_next_daemon() {
+    use gm::{Event, Port, Target};
+    let daemon = Daemon::start("quiet");
+    let name = daemon.name.clone();
+    let open = |host, number| Port::open_at(&name, host, 0, number, "rust").expect("free");
+    let mut right = open("right", 4);
+    right.provide(5, false, 0).expect("a token");
+    drop(daemon);
+    let _next = Daemon::start("quiet");
+    let asker = lapis_adapters::client::Daemon::connect(&Address::new(&name)).expect("the daemon lives");
+    let mut patience = Patience::with_myself(lapis_testing::WATCHDOG);
+    let is_shown = || {
+        let nodes = asker.nodes().expect("the daemon lives");
+        nodes.iter().any(|node| node.name == "right" && !node.ports.is_empty())
+    };
+    while !is_shown() {
+        assert!(!patience.is_over(), "the port was not shown");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // Whoever comes now finds it, and it goes on as before.
+    let mut left = open("left", 2);
+    left.send(Target { node: right.node(), port: 4, high: false }, 5, vec![1, 2, 3]).expect("a token");
+    let (mut came, mut went) = (None, None);
+    while came.is_none() || went.is_none() {
+        came = came.or_else(|| right.poll());
+        went = went.or_else(|| left.poll());
+    }
+    assert!(matches!(came, Some(Event::Received { message, .. }) if message == [1, 2, 3]));
 }
 
 #[test]
@@ -403,7 +441,7 @@ fn ports_outlive_the_daemon_and_the_next_one_takes_them_over() {
     passes(&mut left, &mut right);
     assert_eq!(open("left", 6).expect_err("no daemon"), Status::NoSuchDevice);
     let _next = Daemon::start("restart");
-    // The ports show themselves when their programs call.
+    // Whether a call of their programs' shows the ports or the thread that watches.
     let mut third = open("left", 6).expect("free");
     passes(&mut third, &mut right);
     passes(&mut left, &mut right);

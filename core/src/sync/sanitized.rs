@@ -8,7 +8,7 @@
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{LockResult, PoisonError};
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
 
 /// Between two looks of a thread that waits.
@@ -52,6 +52,18 @@ impl<T> Mutex<T> {
             std::thread::sleep(NAP);
         }
         Ok(MutexGuard(self))
+    }
+
+    /// The lock, if nobody has it.
+    ///
+    /// # Errors
+    /// Somebody has it.
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        // SYNC: Acquire pairs with the Release of the guard's drop.
+        match self.locked.swap(true, Ordering::Acquire) {
+            true => Err(TryLockError::WouldBlock),
+            false => Ok(MutexGuard(self)),
+        }
     }
 }
 

@@ -4,8 +4,10 @@ use crate::order::{LONGEST, Order, What};
 use gm::abi::Status;
 use gm::{Event, Port, Target};
 
-/// Buffers for messages that come one behind the other.
-const BUFFERS: u64 = 8;
+/// Buffers for messages that come one behind the other. GM has tokens for as many of each size.
+const BUFFERS: u32 = 8;
+/// Size classes are smaller numbers.
+const SIZES: usize = 32;
 /// The size class of orders and of the word that they have been taken.
 const ORDER_SIZE: u32 = 5;
 
@@ -43,6 +45,8 @@ pub struct Session {
     pub(crate) pending: u64,
     /// The size class of buffers that are provided again, if there is one.
     size: Option<u32>,
+    /// Buffers that the port has, by size class: those of former sizes, too.
+    buffers: [u32; SIZES],
     /// Memory of messages that have been sent.
     spare: Vec<Vec<u8>>,
     /// Who messages of low priority come from.
@@ -62,7 +66,8 @@ impl Session {
     /// With a port that is open.
     pub fn of(port: Port) -> Self {
         let (words, spare) = (Vec::new(), Vec::new());
-        Self { port, received: 0, words, pending: 0, size: None, spare, last: None }
+        let buffers = [0; SIZES];
+        Self { port, received: 0, words, pending: 0, size: None, buffers, spare, last: None }
     }
 
     /// The identity of a host's node.
@@ -84,13 +89,19 @@ impl Session {
         let size = Port::size_for(length as usize);
         self.received = 0;
         if self.size != Some(size) {
-            // Those of the size before stay with the port, which has tokens enough.
             self.size = Some(size);
             self.spare.clear();
-            for _ in 0..BUFFERS {
-                self.port.provide(size, false, 1).map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))?;
-            }
         }
+        while self.buffers[size as usize % SIZES] < BUFFERS {
+            self.provide(Vec::new(), size)?;
+        }
+        Ok(())
+    }
+
+    fn provide(&mut self, memory: Vec<u8>, size: u32) -> Result<(), Trouble> {
+        let provided = self.port.provide_buffer(memory, size, false, 1);
+        provided.map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))?;
+        self.buffers[size as usize % SIZES] += 1;
         Ok(())
     }
 
@@ -125,13 +136,10 @@ impl Session {
             Some(Event::Received { from, message, .. }) => {
                 self.received += 1;
                 self.last = Some(from);
+                let size = Port::size_for(message.len());
+                self.buffers[size as usize % SIZES] -= 1;
                 // A message of the size before has a buffer that is not needed any more.
-                let Some(size) = self.size.filter(|size| *size == Port::size_for(message.len())) else {
-                    return Ok(());
-                };
-                self.port
-                    .provide_buffer(message, size, false, 1)
-                    .map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))
+                if self.size == Some(size) { self.provide(message, size) } else { Ok(()) }
             }
             Some(Event::Sent { message, status, .. }) => {
                 self.pending -= 1;
@@ -175,12 +183,18 @@ impl Session {
             What::Latency => {
                 for done in 1..=order.count {
                     self.until(done)?;
+                    // Somebody else has come: this asker has ended, and his port may be another's.
+                    if self.received < done {
+                        break;
+                    }
                     self.send(from, order.length)?;
                 }
             }
             What::Bandwidth => {
                 self.until(order.count)?;
-                self.say(from, Vec::new())?;
+                if self.received >= order.count {
+                    self.say(from, Vec::new())?;
+                }
             }
         }
         while self.pending > 0 {

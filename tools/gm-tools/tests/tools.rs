@@ -1,9 +1,10 @@
 //! The tools between two nodes of this host.
 
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
 use lapis_testing::{Running, clean, program};
 use std::process::Command;
+use std::time::Duration;
 
 fn tool(daemon: &str, node: &str, name: &str, args: &[&str]) -> Command {
     let mut command = clean(program("lapis-gm-tools", name));
@@ -15,14 +16,45 @@ fn number(object: &serde_json::Value, field: &str) -> f64 {
     object[field].as_f64().unwrap_or_else(|| panic!("{field} of {object}"))
 }
 
-#[test]
-fn every_size_is_measured_and_counted() {
-    let daemon = format!("lapis-gm-tools-{}", std::process::id());
+/// A daemon of a test's own, and where it listens.
+fn daemon(test: &str) -> (String, Handle) {
+    let name = format!("lapis-gm-tools-{test}-{}", std::process::id());
     let adapters = soft_adapters(2, 2, 64).expect("possible");
-    let options = Options { address: Address::new(&daemon), adapters, share: 64, users: Users::default() };
+    let options = Options { address: Address::new(&name), adapters, share: 64, users: Users::default() };
     let mut server = Server::open(options).expect("nobody listens there");
     server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
-    let _daemon = server.spawn().expect("a thread");
+    (name, server.spawn().expect("a thread"))
+}
+
+/// Askers that are killed in the middle of a figure; the next one has the port of the one before.
+#[test]
+fn an_asker_that_is_killed_leaves_the_next_one_an_answerer() {
+    let (daemon, _handle) = daemon("killed");
+    let mut answerer = Running::start(tool(&daemon, "left", "gm_allsize", &[]));
+    answerer.read_line("answering");
+    for killed in 0..8u64 {
+        // Every other one while it waits for answers, the others while it sends without.
+        let each = if killed % 2 == 0 { "2000" } else { "20" };
+        let asks = ["--host", "left", "--json", "--each", each, "--longest", "8"];
+        let mut asker = Running::start(tool(&daemon, "right", "gm_allsize", &asks));
+        if killed % 2 == 1 {
+            asker.read_line("length");
+        }
+        std::thread::sleep(Duration::from_millis(20 + 37 * killed));
+        drop(asker);
+    }
+    // As often as there would be no tokens left if each had buffers of its own.
+    for _ in 0..3 {
+        let asks = ["--host", "left", "--json", "--each", "1", "--longest", "70000"];
+        let done = lapis_testing::run(tool(&daemon, "right", "gm_allsize", &asks)).expect(0);
+        assert_eq!(done.out.lines().count(), 14, "{}", done.out);
+    }
+    assert!(answerer.alive());
+}
+
+#[test]
+fn every_size_is_measured_and_counted() {
+    let (daemon, _handle) = daemon("sizes");
     assert_eq!(
         lapis_testing::run(tool(&daemon, "left", "gm_debug", &[])).expect_quiet(0).out,
         "no port is open\n"

@@ -10,21 +10,20 @@
 //!   open by a task; closed when it says so, ends, or loses its connection
 //! ```
 
+mod cards;
 mod interfaces;
 mod ports;
 mod reservations;
 
-use crate::adapters::{AdapterSpec, FROM_ADDRESS};
-use crate::eth::interface::{Interface, State};
-use crate::eth::netlink::Heard;
+use crate::adapters::AdapterSpec;
 use crate::others::Others;
 use crate::ports::{NewPort, Ports};
+use cards::{Card, Entry, Opened};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::matrix::{ADAPTERS, Writer};
-use lapis_adapters::protocol::{Adapter, Counts, Place, Reply, Request, WINDOWS_AT_ONCE, Why, Window};
+use lapis_adapters::protocol::{Counts, Place, Reply, Request, WINDOWS_AT_ONCE, Why, Window};
 use lapis_adapters::soft::Parts;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -42,34 +41,6 @@ pub struct Caller {
     pub process: u32,
     /// Whether it may take adapters up and down: root, and the daemon's user.
     pub administrator: bool,
-}
-
-/// A window that is not free.
-struct Entry {
-    user: u32,
-    /// Kept by hand or held by a client, so that it isn't free when a task closes it.
-    reserved: bool,
-    /// The client with whose connection the reservation ends.
-    holder: Option<u64>,
-    /// Loaded by hand: the only job that may open it.
-    loaded: Option<Key>,
-    open: Option<Opened>,
-}
-
-struct Opened {
-    client: u64,
-    process: u32,
-    key: Key,
-    parts: Parts,
-}
-
-struct Card {
-    spec: AdapterSpec,
-    /// Not taken down by hand.
-    wanted: bool,
-    /// What the interface is at present, if it is one.
-    interface: Option<(Interface, State)>,
-    windows: BTreeMap<u32, Entry>,
 }
 
 /// An answer: the reply, and descriptors that go with it.
@@ -341,126 +312,6 @@ impl Tables {
         self.matrix.set(index, up);
         self.changed = true;
         Ok((Reply::Done, Vec::new()))
-    }
-}
-
-impl Card {
-    fn new(mut spec: AdapterSpec) -> Result<Self, String> {
-        let interface = match &spec.interface {
-            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT, spec.busy_poll)?),
-            None => None,
-        };
-        let interface = interface.map(|mut interface| {
-            if spec.network == FROM_ADDRESS {
-                spec.network = interface.network();
-            }
-            let state = interface.look(Heard::ALL);
-            (interface, state)
-        });
-        Ok(Self { spec, wanted: true, interface, windows: BTreeMap::new() })
-    }
-
-    fn is_up(&self) -> bool {
-        self.wanted && self.interface.as_ref().is_none_or(|(_, state)| state.up)
-    }
-
-    fn tell(&mut self, index: u32) -> Adapter {
-        if let Some((interface, _)) = &mut self.interface {
-            interface.retry();
-        }
-        let interface = self.interface.as_ref();
-        let longest = self.spec.geometry.longest() as u32;
-        Adapter {
-            name: self.spec.name.clone(),
-            kind: if interface.is_some() { "eth" } else { "soft" }.to_owned(),
-            interface: interface.map(|(interface, _)| interface.name().to_owned()),
-            mode: interface.and_then(|(interface, _)| interface.mode()),
-            refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
-            soon: interface.is_some_and(|(interface, _)| interface.is_refused_for_now()),
-            network: self.spec.network,
-            index,
-            up: self.is_up(),
-            windows: self.spec.windows,
-            taken: self.windows.len() as u32,
-            longest: interface.map_or(longest, |(_, state)| state.room),
-        }
-    }
-
-    fn exists(&self, number: u32) -> Result<(), (Why, String)> {
-        let (name, windows) = (&self.spec.name, self.spec.windows);
-        let text = || format!("{name} has no window {number}: its windows are 0 to {}", windows - 1);
-        if number < windows { Ok(()) } else { Err((Why::NoWindow, text())) }
-    }
-
-    /// The lowest free window.
-    fn free(&self, name: &str) -> Result<u32, (Why, String)> {
-        let numbers = self.windows.keys().copied();
-        let free = (0..)
-            .zip(numbers)
-            .find(|(at, taken)| at != taken)
-            .map_or(self.windows.len() as u32, |(at, _)| at);
-        let text = || {
-            format!(
-                "all {} windows of {name} are taken: `lapis-windows status` tells by whom",
-                self.spec.windows
-            )
-        };
-        if free < self.spec.windows { Ok(free) } else { Err((Why::Full, text())) }
-    }
-
-    /// Refuses a user who has his share.
-    fn within(&self, caller: Caller, share: u32, name: &str) -> Result<(), (Why, String)> {
-        let has = self.windows.values().filter(|entry| entry.user == caller.user).count();
-        if caller.user == 0 || has < share as usize {
-            return Ok(());
-        }
-        let text = format!("user {} has {has} windows of {name}, as many as one user may have", caller.user);
-        Err((Why::Full, text))
-    }
-
-    fn may_open(&self, caller: Caller, number: u32, key: Key) -> Result<(), (Why, String)> {
-        self.exists(number)?;
-        let Some(entry) = self.windows.get(&number) else { return Ok(()) };
-        let name = &self.spec.name;
-        if entry.user != caller.user || entry.open.is_some() {
-            return Err((Why::Taken, format!("window {number} of {name} is taken: {entry}")));
-        }
-        match entry.loaded {
-            Some(loaded) if loaded != key => {
-                let text = format!(
-                    "window {number} of {name} is loaded for job {}, and this is job {}",
-                    loaded.fingerprint(),
-                    key.fingerprint()
-                );
-                Err((Why::WrongKey, text))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn put(&mut self, number: u32, caller: Caller, key: Key, parts: Parts) {
-        let opened = Opened { client: caller.client, process: caller.process, key, parts };
-        let free = Entry { user: caller.user, reserved: false, holder: None, loaded: None, open: None };
-        self.windows.entry(number).or_insert(free).open = Some(opened);
-    }
-}
-
-impl Entry {
-    fn state(&self) -> &'static str {
-        match self {
-            Self { open: Some(_), .. } => "open",
-            Self { loaded: Some(_), .. } => "loaded",
-            _ => "reserved",
-        }
-    }
-}
-
-impl std::fmt::Display for Entry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.open {
-            Some(open) => write!(f, "process {} of user {} has it open", open.process, self.user),
-            None => write!(f, "user {} has it {}", self.user, self.state()),
-        }
     }
 }
 

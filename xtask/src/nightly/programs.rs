@@ -1,4 +1,4 @@
-//! C programs under a sanitizer: those of LAPI's tests, and of ACP's.
+//! C programs under a sanitizer: those of LAPI's tests, of ACP's, and those of GM's with threads.
 //!
 //! GCC's runtime serves both, the programs and what rustc has instrumented; where the two compilers
 //! differ, `bindings/lapi/tests/tsan/shim.c` makes up for it.
@@ -21,15 +21,39 @@ struct Suite {
     folders: &'static [&'static str],
     include: &'static str,
     library: &'static str,
+    package: &'static str,
+    /// Of all programs these.
+    only: Option<&'static [&'static str]>,
+    /// Of all transports this one.
+    over: Option<&'static str>,
 }
 
 const LAPI: Suite = Suite {
     folders: &["bindings/lapi/tests/programs", "bindings/lapi/tests/dgsp"],
     include: "bindings/lapi/include",
     library: "lapi_r",
+    package: "lapis-lapi",
+    only: None,
+    over: None,
 };
-const ACP: Suite =
-    Suite { folders: &["bindings/acp/tests/programs"], include: "bindings/acp/include", library: "acp" };
+const ACP: Suite = Suite {
+    folders: &["bindings/acp/tests/programs"],
+    include: "bindings/acp/include",
+    library: "acp",
+    package: "lapis-acp",
+    only: None,
+    over: None,
+};
+/// Without LAPI: the launcher is their services daemon, as for jobs over windows. The others talk
+/// to programs of other nodes, or fork, and have one thread.
+const GM: Suite = Suite {
+    folders: &["bindings/gm/tests/programs"],
+    include: "bindings/gm/include",
+    library: "gm",
+    package: "lapis-gm",
+    only: Some(&["threads"]),
+    over: Some("hps"),
+};
 
 /// Programs that no sanitizer can run, and why.
 const UNSUITABLE: &[(&str, &str)] = &[
@@ -40,6 +64,8 @@ const UNSUITABLE: &[(&str, &str)] = &[
     ("lifecycle", "it forks while threads run, which the sanitizer refuses"),
     ("aborts", "the status that its abort gives is what its own test looks at"),
     ("died", "a process is killed, and the status is not 0: its own test looks at it"),
+    ("stopped", "a process is stopped and killed, and the status is not 0: its own test looks at it"),
+    ("cut", "it needs hosts of its own, between which its test's launcher starts it"),
     ("beside", "it links against two libraries"),
 ];
 
@@ -66,7 +92,11 @@ impl Program {
     fn tasks(&self) -> u32 {
         let text = std::fs::read_to_string(&self.source).unwrap_or_default();
         let said = text.lines().take(30).find_map(|line| line.split_once("tasks:")?.1.trim().parse().ok());
-        if self.suite.library == ACP.library { said.unwrap_or(2) } else { 2 }
+        match self.suite.library {
+            library if library == ACP.library => said.unwrap_or(2),
+            library if library == GM.library => 1,
+            _ => 2,
+        }
     }
 }
 
@@ -103,7 +133,7 @@ impl Sanitizer {
 
     fn suites(self) -> &'static [&'static Suite] {
         match self {
-            Self::Thread => &[&LAPI, &ACP],
+            Self::Thread => &[&LAPI, &ACP, &GM],
             Self::Address => &[&ACP],
         }
     }
@@ -120,7 +150,7 @@ impl Sanitizer {
     fn build(self) -> Result<()> {
         let mut cargo = self.cargo(&["build", "--quiet", "-p", "lapis-shm", "-p", "lapis-udp"]);
         for suite in self.suites() {
-            cargo.args(["-p", if suite.library == ACP.library { "lapis-acp" } else { "lapis-lapi" }]);
+            cargo.args(["-p", suite.package]);
         }
         sh::run(&mut cargo)?;
         // The launcher starts processes and is no part of what is looked at.
@@ -176,7 +206,8 @@ impl Sanitizer {
                     continue;
                 }
             };
-            for &transport in transports {
+            let over = program.suite.over.as_slice();
+            for &transport in if over.is_empty() { transports } else { over } {
                 if self == Self::Thread && transport == "shm" && NOT_MAPPED.contains(&&*program.name()) {
                     continue;
                 }
@@ -198,7 +229,7 @@ impl Sanitizer {
         }
         if all.is_empty() {
             let names = args.programs.join(", ");
-            for suite in [&LAPI, &ACP] {
+            for suite in [&LAPI, &ACP, &GM] {
                 if !programs_of(suite, &args.programs)?.is_empty() {
                     eprintln!("SKIPPED: {names}: not run with the {} sanitizer", self.word().0);
                     return Ok(all);
@@ -226,7 +257,8 @@ fn programs_of(suite: &'static Suite, names: &[String]) -> Result<Vec<Program>> 
         for entry in std::fs::read_dir(workspace::root().join(folder))? {
             let program = Program { source: entry?.path(), suite };
             let wanted = names.is_empty() || names.iter().any(|wanted| *wanted == program.name());
-            if !wanted || program.source.extension().is_none_or(|e| e != "c") {
+            let suits = suite.only.is_none_or(|only| only.contains(&&*program.name()));
+            if !wanted || !suits || program.source.extension().is_none_or(|e| e != "c") {
                 continue;
             }
             match UNSUITABLE.iter().find(|(name, _)| program.name() == *name) {

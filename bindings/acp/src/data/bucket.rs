@@ -9,9 +9,9 @@
 //! Whoever changes a bucket holds its lock, and its version is odd meanwhile. Readers take no lock:
 //! what they read while the version changed is read again. All of it is memory that is mapped here.
 
-use super::table::{Found, Kind, Order, Patience};
-use crate::access::{Atomic, Operator, apply, move_bytes};
+use super::table_words::{Found, Kind, Order};
 use crate::error::{Error, Result};
+use crate::operation::{Atomic, Operator, apply, move_bytes};
 use crate::process::Process;
 use lapis_core::sync::{Ordering, fence};
 
@@ -36,6 +36,28 @@ pub(crate) fn size_of_table(slots: u64) -> Result<u64> {
 /// How far an element's value is from its key.
 pub(crate) fn padded(key: u64) -> u64 {
     key.next_multiple_of(8)
+}
+
+/// Who waits while others change a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// A caller, until its turn has come.
+    Caller,
+    /// A handler, which must not: the origin asks again.
+    Handler,
+}
+
+impl Patience {
+    pub(super) fn pause(self, process: &Process, tries: u32) -> Result {
+        match self {
+            Self::Caller => process.pause(tries),
+            Self::Handler if tries < 50 => {
+                std::thread::yield_now();
+                Ok(())
+            }
+            Self::Handler => Err(Error::Busy),
+        }
+    }
 }
 
 /// A table that was found to be one.

@@ -15,22 +15,6 @@ use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 
-/// Marks of the kinds of structures.
-pub(crate) mod mark {
-    /// Bytes in a row.
-    pub(crate) const VECTOR: u64 = 0x4c41_5049_5376_6563;
-    /// Bytes with two open ends.
-    pub(crate) const DEQUE: u64 = 0x4c41_5049_5364_6571;
-    /// Linked elements.
-    pub(crate) const LIST: u64 = 0x4c41_5049_536c_7374;
-    /// Keys.
-    pub(crate) const SET: u64 = 0x4c41_5049_5373_6574;
-    /// Keys that are counted.
-    pub(crate) const MULTISET: u64 = 0x4c41_5049_536d_7365;
-    /// Keys with values.
-    pub(crate) const MAP: u64 = 0x4c41_5049_536d_6170;
-}
-
 const LOCK: u64 = 8;
 const CHECK: u64 = 16;
 const BODY: u64 = 24;
@@ -189,11 +173,17 @@ impl Process {
         Err(Error::Internal)
     }
 
-    /// A process that died with a lock keeps it: nobody knows what it left behind.
+    /// A process that died with a lock keeps it: nobody knows what it left behind. One that is
+    /// silent for too long counts as dead.
     pub(crate) fn check_holder(&self, holder: u64) -> Result {
         let Some(rank) = holder.checked_sub(1) else { return Ok(()) };
         let block = u32::try_from(rank).ok().and_then(|rank| self.world().blocks.get(rank as usize));
-        if self.is_gone(block.ok_or(Error::Structure)?.task) { Err(Error::Peer) } else { Ok(()) }
+        let task = block.ok_or(Error::Structure)?.task;
+        if self.is_gone(task) {
+            return Err(Error::Peer);
+        }
+        self.mind_holder(task);
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@
 use super::bucket::{BYTES, padded};
 use super::control::{size_of_block, sum};
 use super::list::fresh_number;
-use super::table::{Found, Kind, Order, Task};
+use super::table_words::{Found, Kind, Order, Task};
 use super::{Element, Pair};
 use crate::error::{Error, Result};
 use crate::process::Process;

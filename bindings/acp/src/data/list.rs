@@ -9,21 +9,13 @@
 //! that is how iterators are found out.
 
 use super::Element;
-use super::control::{Held, mark};
+use super::control::Held;
+use super::mark;
+use super::numbered::ListIt;
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use lapis_core::sync::{AtomicU64, Ordering};
-
-/// An iterator: a list and an element, or the list again for the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct ListIt {
-    /// The list.
-    pub list: u64,
-    /// The element; 0 in an iterator that a failed call gave.
-    pub elem: u64,
-}
 
 pub(super) const WORDS: usize = 5;
 const FIRST: usize = 0;

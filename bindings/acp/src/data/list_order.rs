@@ -1,7 +1,8 @@
 //! What concerns many elements of lists: order, assignment, and moves between lists.
 
 use super::Element;
-use super::list::{COUNT, HeldList, ListIt, NUMBER};
+use super::list::{COUNT, HeldList, NUMBER};
+use super::numbered::ListIt;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use std::ffi::c_int;

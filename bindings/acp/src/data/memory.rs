@@ -4,8 +4,9 @@
 //! place and a buffer that is registered meanwhile. It waits for nothing that the program began,
 //! and a failure is the caller's alone to see.
 
-use crate::access::{Atomic, Operator, Place, What, Work, apply, move_bytes};
 use crate::error::{Error, Result, of_core};
+use crate::operation::{Atomic, Operator, Place, What, Work, apply, move_bytes};
+use crate::order::ALL;
 use crate::process::Process;
 use lapis_core::sync::{Ordering, fence};
 
@@ -153,12 +154,12 @@ impl Process {
     /// Runs an access to its end.
     fn run(&self, dst: u64, src: u64, what: What) -> Result {
         if !self.order.has_room() {
-            self.wait(|| self.order.has_room())?;
+            self.wait(|| self.order.needed(ALL), || self.order.has_room())?;
         }
         let (handle, now) = self.order.enter_own(|handle| Work { handle, dst, src, what });
         self.work(now.into_iter().collect());
         if !self.order.has_ended(handle) {
-            self.wait(|| self.order.has_ended(handle))?;
+            self.wait(|| self.order.needed(handle), || self.order.has_ended(handle))?;
         }
         self.order.failure_of(handle)
     }

@@ -11,8 +11,9 @@
 //! | `list.rs`, `list_order.rs` | list: elements anywhere, linked both ways |
 //! | `numbered.rs` | the iterators of release 1.0's lists, which are numbers |
 //! | `hashed.rs`, `table.rs`, `bucket.rs` | set, multiset and map: tables of buckets on several processes |
+//! | `table_words.rs` | what is to be done with a table, and what came of it |
 //! | `table_messages.rs` | work on tables that are not mapped here |
-//! | `workspace.rs` | workspaces: bytes over the memory of several processes |
+//! | `workspace.rs`, `workspace_plan.rs` | workspaces: bytes over the memory of several processes |
 //!
 //! A bucket whose memory is not mapped here is its owner's to work on, so that a key needs one
 //! message and one answer; that is the one exception.
@@ -22,18 +23,21 @@ pub(crate) mod control;
 pub(crate) mod hashed;
 pub(crate) mod list;
 pub(crate) mod list_order;
+mod mark;
 pub(crate) mod memory;
 pub(crate) mod numbered;
 pub(crate) mod sequence;
 pub(crate) mod table;
 pub(crate) mod table_messages;
+pub(crate) mod table_words;
 pub(crate) mod workspace;
+mod workspace_plan;
 
 use crate::requests::Requests;
 use lapis_core::sync::blocking::Mutex;
 use numbered::Iterators;
-use table::Found;
-use workspace::Workspaces;
+use table_words::Found;
+use workspace_plan::Workspaces;
 
 /// What this process knows of structures beside what global memory says.
 #[derive(Default)]

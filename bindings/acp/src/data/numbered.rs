@@ -3,10 +3,19 @@
 //! The number of a place stays the same as long as the place lasts, so that programs may compare
 //! iterators. It goes with the element, or with the list, when this process frees it.
 
-use super::list::ListIt;
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
+
+/// An iterator: a list and an element, or the list again for the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ListIt {
+    /// The list.
+    pub list: u64,
+    /// The element; 0 in an iterator that a failed call gave.
+    pub elem: u64,
+}
 
 /// Places by number, and numbers by place.
 #[derive(Default)]

@@ -4,7 +4,8 @@
 //! continues at the block's beginning. A vector is a deque whose offset stays 0. Blocks grow by
 //! half, so that appending costs the same on average however long the sequence is.
 
-use super::control::{Held, mark};
+use super::control::Held;
+use super::mark;
 use super::memory::Parts;
 use super::{Element, Pair};
 use crate::error::{Error, Result};

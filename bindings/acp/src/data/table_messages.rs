@@ -8,10 +8,11 @@
 //!
 //! An owner that finds a bucket changing all the time does not wait, and is asked again.
 
-use super::table::{Found, Kind, Order, Patience, Task};
+use super::bucket::Patience;
+use super::table_words::{Found, Kind, Order, Task};
 use crate::error::{Error, Result};
+use crate::messages::{on, send_owned, with_bytes, words_of};
 use crate::process::Process;
-use crate::protocol::{on, send_owned, with_bytes, words_of};
 use lapis_core::{Delivery, HandlerId, Incoming};
 
 const ASK: HandlerId = HandlerId(9);
@@ -85,10 +86,13 @@ impl Process {
             finds.answer(question, Err(error));
         }
         let mut answer = None;
-        self.wait(|| {
-            answer = finds.take(question);
-            answer.is_some()
-        })?;
+        self.wait(
+            || vec![task],
+            || {
+                answer = finds.take(question);
+                answer.is_some()
+            },
+        )?;
         answer.unwrap_or(Err(Error::Internal))
     }
 }

@@ -4,47 +4,11 @@
 //! All processes make and destroy a workspace together. The descriptor is the one of release 3.0's
 //! header, in memory of the process that got it. Pieces come from the heaps of acp_malloc.
 
+use super::workspace_plan::{Parameters, Plan};
 use crate::error::{Error, Result, of_core};
 use crate::process::Process;
-use lapis_core::sync::blocking::Mutex;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::PoisonError;
-
-/// Where the next workspace begins, and how it is cut.
-#[derive(Clone, Copy, Debug)]
-struct Parameters {
-    start: u64,
-    piece: u64,
-}
-
-impl Default for Parameters {
-    fn default() -> Self {
-        Self { start: 0, piece: 1 << 20 }
-    }
-}
-
-/// What this process knows of workspaces: the parameters, and which descriptors it has given.
-#[derive(Default)]
-pub(crate) struct Workspaces {
-    known: Mutex<(Parameters, Vec<usize>)>,
-}
-
-impl Workspaces {
-    fn with<T>(&self, f: impl FnOnce(&mut Parameters, &mut Vec<usize>) -> T) -> T {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (parameters, given) = &mut *known;
-        f(parameters, given)
-    }
-
-    /// Nothing is any more.
-    pub(crate) fn reset(&self) {
-        self.with(|parameters, given| {
-            *parameters = Parameters::default();
-            given.clear();
-        });
-    }
-}
 
 /// A workspace as C programs see it. Vectors of `ngas` elements are behind the pointers.
 #[derive(Debug)]
@@ -72,35 +36,6 @@ pub struct Workspace {
     pub sizes: *mut c_int,
     /// This process's first piece, or null.
     pub data: *mut c_void,
-}
-
-/// How a workspace is cut.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    size: u64,
-    start: u64,
-    piece: u64,
-    procs: u64,
-}
-
-impl Plan {
-    fn count(self) -> u64 {
-        self.size.div_ceil(self.piece)
-    }
-
-    fn len(self, at: u64) -> u64 {
-        self.piece.min(self.size - at * self.piece)
-    }
-
-    fn rank_of(self, at: u64) -> u64 {
-        (self.start + at) % self.procs
-    }
-
-    /// A rank's pieces.
-    fn of(self, rank: u64) -> impl Iterator<Item = u64> {
-        let first = (rank + self.procs - self.start) % self.procs;
-        (first..self.count()).step_by(self.procs as usize)
-    }
 }
 
 /// What a workspace tells of each piece.
@@ -301,22 +236,5 @@ impl Process {
             unleak(workspace.sizes, workspace.ngas);
         }
         freed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_are_dealt_round_and_make_up_the_whole() {
-        for (size, start, piece, procs) in [(1, 0, 5, 1), (7300, 2, 1000, 3), (10, 1, 1, 4), (64, 3, 8, 5)] {
-            let plan = Plan { size, start, piece, procs };
-            assert_eq!((0..plan.count()).map(|at| plan.len(at)).sum::<u64>(), size);
-            for rank in 0..procs {
-                let own = (0..plan.count()).filter(|at| plan.rank_of(*at) == rank);
-                assert!(plan.of(rank).eq(own), "{plan:?} {rank}");
-            }
-        }
     }
 }

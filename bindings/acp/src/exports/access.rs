@@ -1,7 +1,7 @@
 //! Global memory access.
 
 use super::{call, process};
-use crate::access::{Atomic, Operator};
+use crate::operation::{Atomic, Operator};
 use crate::process::Process;
 use std::ffi::c_int;
 

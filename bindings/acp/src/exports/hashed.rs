@@ -2,7 +2,7 @@
 
 use super::{call, process, rank_of};
 use crate::data::hashed::{Hashed, HashedIt};
-use crate::data::table::Kind;
+use crate::data::table_words::Kind;
 use crate::data::{Element, Pair};
 use crate::error::{Error, Result};
 use std::ffi::c_int;

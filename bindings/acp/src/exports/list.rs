@@ -2,8 +2,9 @@
 
 use super::{call, process, rank_of};
 use crate::data::Element;
-use crate::data::list::{From, ListIt};
+use crate::data::list::From;
 use crate::data::list_order::Comparison;
+use crate::data::numbered::ListIt;
 use crate::error::Error;
 use std::ffi::c_int;
 

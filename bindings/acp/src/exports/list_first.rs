@@ -2,7 +2,8 @@
 
 use super::{call, process, rank_of};
 use crate::data::Element;
-use crate::data::list::{From, ListIt};
+use crate::data::list::From;
+use crate::data::numbered::ListIt;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use std::ffi::{c_int, c_void};

@@ -94,8 +94,8 @@ pub extern "C" fn acp_query_address(ga: u64) -> *mut c_void {
             return Err(Error::NotLocal).at("ga", ga);
         }
         match process.place(ga, 1).at("ga", ga)? {
-            crate::access::Place::Near(at, _) => Ok(at.cast()),
-            crate::access::Place::Far(_) => Err(Error::NotLocal),
+            crate::operation::Place::Near(at, _) => Ok(at.cast()),
+            crate::operation::Place::Far(_) => Err(Error::NotLocal),
         }
     })
 }

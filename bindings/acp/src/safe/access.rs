@@ -1,8 +1,8 @@
 //! Copies and atomic operations, the order among them, and values that say when they have ended.
 
 use super::{Global, GlobalSlice, Job, Plain, global};
-use crate::access::{Atomic, Operator};
 use crate::error::{Error, Result};
+use crate::operation::{Atomic, Operator};
 use crate::order::{ALL, CONT, NULL};
 use crate::process::Process;
 use std::future::Future;

@@ -2,7 +2,7 @@
 
 use super::{Job, Plain, global};
 use crate::data::hashed::{Hashed, HashedIt};
-use crate::data::table::Kind;
+use crate::data::table_words::Kind;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 

@@ -3,10 +3,11 @@
 use super::with;
 use crate::abi::{Event, MAX_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm};
+use crate::events::Due;
 use crate::events::Pending;
 use crate::handle::{Handle, Inner, Work};
-use crate::port::Due;
 use crate::progress;
+use lapis_core::sync::Arc;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
@@ -161,12 +162,12 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
             continue;
         }
         let Some(longest) = inner.port.before_sleep() else { continue };
-        // SAFETY: the port stays open, with these descriptors, while its program waits for it: the
-        // daemon is another one only after this thread has looked.
+        // SAFETY: the port stays open, with these descriptors, while its program waits for it.
         let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
         let bell = lent(inner.port.net.window.bell().as_fd());
         let wires: Vec<_> = inner.port.net.wire.iter().flat_map(|wire| wire.sockets().map(lent)).collect();
-        let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
+        // Another thread that calls the port may find another daemon meanwhile.
+        let daemon = (!inner.port.is_alone).then(|| Arc::clone(&inner.port.daemon));
         // Others may send meanwhile.
         drop(inner);
         progress::sleep((bell, &*handle.wake), (&wires, daemon), longest);

@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
 use super::operations::by_rank;
-use super::state::{Outcome, failed, failure};
+use super::outcome::{Outcome, failed, failure};
 use super::{answer, list};
 use crate::abi::*;
 use crate::dgsp::layout::check_gather;

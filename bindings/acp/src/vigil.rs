@@ -1,0 +1,40 @@
+//! How often those are asked for a sign of life who keep a lock (`waits.rs`).
+
+use lapis_core::sync::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// When holders of locks are asked next.
+pub(crate) struct Vigil {
+    begun: Instant,
+    next: AtomicU64,
+}
+
+impl Default for Vigil {
+    fn default() -> Self {
+        Self { begun: Instant::now(), next: AtomicU64::new(0) }
+    }
+}
+
+impl Vigil {
+    /// Whether somebody is to be asked now: once in each interval.
+    pub(crate) fn is_due(&self, interval: Duration) -> bool {
+        let now = self.begun.elapsed().as_nanos() as u64;
+        let next = self.next.load(Ordering::Relaxed);
+        let then = now.saturating_add(interval.as_nanos() as u64);
+        now >= next && self.next.compare_exchange(next, then, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_asked_once_in_an_interval() {
+        let vigil = Vigil::default();
+        assert!(vigil.is_due(Duration::from_secs(3600)));
+        assert!(!vigil.is_due(Duration::ZERO), "not before the hour is over");
+        let vigil = Vigil::default();
+        assert!(vigil.is_due(Duration::ZERO) && vigil.is_due(Duration::ZERO));
+    }
+}

@@ -1,0 +1,59 @@
+//! Processes that fall silent: stopped, or behind a network that has failed.
+//!
+//! Core gives a process up that has not confirmed a message for as long as LAPIS_TIMEOUT says. But
+//! many waits have no message under way: for what a channel will bring, for an answer whose
+//! question has been taken, for a lock. So whoever waits for long sends those that he needs a
+//! message that says nothing. Who lives confirms it, whatever his program does.
+
+use crate::error::{Result, of_core};
+use crate::messages::{on, send_words};
+use crate::process::Process;
+use lapis_core::{Delivery, HandlerId};
+use std::time::{Duration, Instant};
+
+const ASK: HandlerId = HandlerId(12);
+
+/// A sign of life is asked for after this part of LAPIS_TIMEOUT, as core does it.
+const PART: u32 = 4;
+
+pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
+    // That it has come is all that it says.
+    on(process, ASK, |_, _| Some(Delivery::bury()))
+}
+
+impl Process {
+    /// From one question to the next. `None`: nobody is given up for his silence.
+    fn vigil_interval(&self) -> Option<Duration> {
+        let ever = *self.context.config().notimeout.get();
+        (!ever).then(|| self.context.timeout() / PART)
+    }
+
+    /// Waits for what handlers bring about, whoever dies meanwhile. `needed` says without which
+    /// tasks it can't come: one of them that is silent for too long counts as dead.
+    pub(crate) fn wait(&self, needed: impl Fn() -> Vec<u32>, mut done: impl FnMut() -> bool) -> Result {
+        let interval = self.vigil_interval();
+        loop {
+            let until = interval.map(|interval| Instant::now() + interval);
+            if self.context.wait_quietly(&mut done, until).map_err(of_core)? {
+                return Ok(());
+            }
+            for task in needed() {
+                self.ask_for_sign(task);
+            }
+        }
+    }
+
+    fn ask_for_sign(&self, task: u32) {
+        if task != self.context.task() && !self.is_gone(task) {
+            // Who can't be told is known to be dead by then.
+            let _ = send_words(self, task, ASK, [0]);
+        }
+    }
+
+    /// Somebody keeps a lock that this process wants.
+    pub(crate) fn mind_holder(&self, task: u32) {
+        if self.vigil_interval().is_some_and(|interval| self.vigil.is_due(interval)) {
+            self.ask_for_sign(task);
+        }
+    }
+}

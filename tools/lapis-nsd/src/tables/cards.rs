@@ -1,0 +1,158 @@
+//! Adapters with their windows, and who has each.
+
+use super::{Caller, FIRST_PORT};
+use crate::adapters::{AdapterSpec, FROM_ADDRESS};
+use crate::eth::interface::{Interface, State};
+use crate::eth::netlink::Heard;
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Adapter, Why};
+use lapis_adapters::soft::Parts;
+use std::collections::BTreeMap;
+
+/// A window that is not free.
+pub(super) struct Entry {
+    pub(super) user: u32,
+    /// Kept by hand or held by a client, so that it isn't free when a task closes it.
+    pub(super) reserved: bool,
+    /// The client with whose connection the reservation ends.
+    pub(super) holder: Option<u64>,
+    /// Loaded by hand: the only job that may open it.
+    pub(super) loaded: Option<Key>,
+    pub(super) open: Option<Opened>,
+}
+
+pub(super) struct Opened {
+    pub(super) client: u64,
+    pub(super) process: u32,
+    pub(super) key: Key,
+    pub(super) parts: Parts,
+}
+
+pub(super) struct Card {
+    pub(super) spec: AdapterSpec,
+    /// Not taken down by hand.
+    pub(super) wanted: bool,
+    /// What the interface is at present, if it is one.
+    pub(super) interface: Option<(Interface, State)>,
+    pub(super) windows: BTreeMap<u32, Entry>,
+}
+
+impl Card {
+    pub(super) fn new(mut spec: AdapterSpec) -> Result<Self, String> {
+        let interface = match &spec.interface {
+            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT, spec.busy_poll)?),
+            None => None,
+        };
+        let interface = interface.map(|mut interface| {
+            if spec.network == FROM_ADDRESS {
+                spec.network = interface.network();
+            }
+            let state = interface.look(Heard::ALL);
+            (interface, state)
+        });
+        Ok(Self { spec, wanted: true, interface, windows: BTreeMap::new() })
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.wanted && self.interface.as_ref().is_none_or(|(_, state)| state.up)
+    }
+
+    pub(super) fn tell(&mut self, index: u32) -> Adapter {
+        if let Some((interface, _)) = &mut self.interface {
+            interface.retry();
+        }
+        let interface = self.interface.as_ref();
+        let longest = self.spec.geometry.longest() as u32;
+        Adapter {
+            name: self.spec.name.clone(),
+            kind: if interface.is_some() { "eth" } else { "soft" }.to_owned(),
+            interface: interface.map(|(interface, _)| interface.name().to_owned()),
+            mode: interface.and_then(|(interface, _)| interface.mode()),
+            refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
+            soon: interface.is_some_and(|(interface, _)| interface.is_refused_for_now()),
+            network: self.spec.network,
+            index,
+            up: self.is_up(),
+            windows: self.spec.windows,
+            taken: self.windows.len() as u32,
+            longest: interface.map_or(longest, |(_, state)| state.room),
+        }
+    }
+
+    pub(super) fn exists(&self, number: u32) -> Result<(), (Why, String)> {
+        let (name, windows) = (&self.spec.name, self.spec.windows);
+        let text = || format!("{name} has no window {number}: its windows are 0 to {}", windows - 1);
+        if number < windows { Ok(()) } else { Err((Why::NoWindow, text())) }
+    }
+
+    /// The lowest free window.
+    pub(super) fn free(&self, name: &str) -> Result<u32, (Why, String)> {
+        let numbers = self.windows.keys().copied();
+        let free = (0..)
+            .zip(numbers)
+            .find(|(at, taken)| at != taken)
+            .map_or(self.windows.len() as u32, |(at, _)| at);
+        let text = || {
+            format!(
+                "all {} windows of {name} are taken: `lapis-windows status` tells by whom",
+                self.spec.windows
+            )
+        };
+        if free < self.spec.windows { Ok(free) } else { Err((Why::Full, text())) }
+    }
+
+    /// Refuses a user who has his share.
+    pub(super) fn within(&self, caller: Caller, share: u32, name: &str) -> Result<(), (Why, String)> {
+        let has = self.windows.values().filter(|entry| entry.user == caller.user).count();
+        if caller.user == 0 || has < share as usize {
+            return Ok(());
+        }
+        let text = format!("user {} has {has} windows of {name}, as many as one user may have", caller.user);
+        Err((Why::Full, text))
+    }
+
+    pub(super) fn may_open(&self, caller: Caller, number: u32, key: Key) -> Result<(), (Why, String)> {
+        self.exists(number)?;
+        let Some(entry) = self.windows.get(&number) else { return Ok(()) };
+        let name = &self.spec.name;
+        if entry.user != caller.user || entry.open.is_some() {
+            return Err((Why::Taken, format!("window {number} of {name} is taken: {entry}")));
+        }
+        match entry.loaded {
+            Some(loaded) if loaded != key => {
+                let text = format!(
+                    "window {number} of {name} is loaded for job {}, and this is job {}",
+                    loaded.fingerprint(),
+                    key.fingerprint()
+                );
+                Err((Why::WrongKey, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn put(&mut self, number: u32, caller: Caller, key: Key, parts: Parts) {
+        let opened = Opened { client: caller.client, process: caller.process, key, parts };
+        let free = Entry { user: caller.user, reserved: false, holder: None, loaded: None, open: None };
+        self.windows.entry(number).or_insert(free).open = Some(opened);
+    }
+}
+
+impl Entry {
+    pub(super) fn state(&self) -> &'static str {
+        match self {
+            Self { open: Some(_), .. } => "open",
+            Self { loaded: Some(_), .. } => "loaded",
+            _ => "reserved",
+        }
+    }
+}
+
+impl std::fmt::Display for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.open {
+            Some(open) => write!(f, "process {} of user {} has it open", open.process, self.user),
+            None => write!(f, "user {} has it {}", self.user, self.state()),
+        }
+    }
+}
