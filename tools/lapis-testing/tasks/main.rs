@@ -42,7 +42,10 @@ fn main() -> ExitCode {
         "survive" => deaths::survive(),
         "die-amid-transfers" => deaths::die_amid_transfers(),
         "fork" => deaths::fork(),
-        "faults" => faults::faults(detail.parse().unwrap_or(40)),
+        "faults" => {
+            let slot = arguments.next().and_then(|text| text.parse().ok());
+            faults::faults(detail.parse().unwrap_or(40), slot.unwrap_or(faults::SLOT))
+        }
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {

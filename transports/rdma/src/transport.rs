@@ -60,6 +60,9 @@ pub struct Rdma {
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
     ordered: bool,
+    /// Whether gets are possible: not where closing one of several rails under them would end the
+    /// process.
+    gets: bool,
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
@@ -269,12 +272,16 @@ impl Transport for Rdma {
         let (major, minor) = self.library;
         let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
         let provider = self.rails[0].endpoint.provider();
-        let note = format!("{provider} on {} (libfabric {major}.{minor})", devices.join(", "));
+        let gets = if self.gets { "" } else { ", gets in packets" };
+        let note = format!("{provider} on {} (libfabric {major}.{minor}){gets}", devices.join(", "));
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
         caps.set(Caps::WAIT, self.sleeps);
         if !self.rails.iter().all(|rail| rail.endpoint.is_one_sided()) {
             caps -= ONE_SIDED;
+        }
+        if !self.gets {
+            caps -= Caps::GET_ZCOPY;
         }
         Attributes { caps, limits, note }
     }
