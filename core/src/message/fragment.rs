@@ -301,7 +301,8 @@ impl Locked<'_> {
                     self.receiving.pulls.push_back(pull);
                     return;
                 }
-                self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
+                let moved = if pull.destination.is_discard() { 0 } else { pull.position };
+                self.answer_pulled(pull.peer, pull.operation, moved);
                 self.arrived(pull.peer, pull.arrival);
             }
             Status::Again => self.receiving.pulls.push_back(pull),
@@ -322,7 +323,7 @@ impl Locked<'_> {
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
             if outcome.is_ok() {
                 let mut locked = context.locked();
-                locked.reply_packet(peer, &Header::new(Kind::Pulled, 0, operation), &[]);
+                locked.answer_pulled(peer, operation, position);
                 locked.arrived(peer, arrival);
             }
         }));

@@ -9,6 +9,7 @@ use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
 use super::keyed::{Parties, by_key};
 use super::lanes::LONGEST_SHORT;
+use super::lent::Tell;
 use super::request::ShortGet;
 use super::send::Departure;
 use super::{
@@ -312,6 +313,12 @@ impl Locked<'_> {
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }
+            // SAFETY: the source is vouched for until it is told, when the target has fetched it.
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Caps::GET_ZCOPY, way) } {
+                let header = long_header(Kind::PutPull, remote, len, checked);
+                let header = (header.with_target_counter(target_counter), &[][..]);
+                return self.announce_loan(target, header, loan, None, Tell { origin, completion });
+            }
         } else if way != Way::Packets
             && let Some(from) = source.contiguous()
             // SAFETY: the source is vouched for, and the target gave out what `remote` names.
@@ -348,6 +355,11 @@ impl Locked<'_> {
                 let completion = Notify::None;
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
+            }
+            // SAFETY: the destination is vouched for until it is told, when the data is there.
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Caps::PUT_ZCOPY, way) } {
+                let header = long_header(Kind::GetPush, remote, len, checked);
+                return self.ask_to_put(target, header.with_target_counter(target_counter), loan, origin);
             }
         } else if way != Way::Packets
             && contiguous
@@ -412,8 +424,19 @@ impl Locked<'_> {
         let Memory { direction, local, remote, len, checked } = memory;
         let life = self.peers[target].life;
         let key = self.key_for(target, remote, len);
-        let (done, under_way) = (0, false);
-        Ok(key.map(|key| Transfer { direction, local, remote, key, len, done, under_way, life, checked }))
+        let (done, under_way, answer_to) = (0, false, None);
+        Ok(key.map(|key| Transfer {
+            direction,
+            local,
+            remote,
+            key,
+            len,
+            done,
+            under_way,
+            life,
+            checked,
+            answer_to,
+        }))
     }
 
     /// Registers that data will come, and gives the packet that asks for it.
@@ -451,6 +474,14 @@ impl Locked<'_> {
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }
+}
+
+/// Announces a long put or get.
+fn long_header(kind: Kind, remote: u64, len: u64, checked: bool) -> Header {
+    let mut header = Header::new(kind, 0, remote);
+    header.total = len;
+    header.flags |= if checked { CHECKED } else { 0 };
+    header
 }
 
 impl State {
