@@ -1,7 +1,7 @@
 //! Active messages: the sending side.
 
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::by_key;
+use super::keyed::{by_key, fetching};
 use super::lent::{LENT_FROM, Loan, Tell};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
@@ -387,7 +387,7 @@ impl Locked<'_> {
             None if by_key(link) => LENT_FROM,
             None => EAGER + 1,
         };
-        let way = way_of(link, Caps::GET_ZCOPY, len, from, bulk, config);
+        let way = way_of(link, fetching(link), len, from, bulk, config);
         // A user who sets MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their
         // buffers are free at once: that goes before the direct copy.
         let copied = way == Way::Direct

@@ -28,6 +28,11 @@ pub(super) fn by_key(link: &Link) -> bool {
     link.caps().contains(Caps::REGISTER) && !link.caps().intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
 }
 
+/// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked for.
+pub(super) fn fetching(link: &Link) -> Caps {
+    if by_key(link) && !link.caps().contains(Caps::GET_ZCOPY) { Caps::PUT_ZCOPY } else { Caps::GET_ZCOPY }
+}
+
 /// What a program sees of a transfer, beside its memory.
 pub(super) struct Parties {
     pub(super) target: PeerId,

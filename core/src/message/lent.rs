@@ -10,7 +10,7 @@
 //! Registrations are not kept for a next time: nothing tells when a program unmaps its memory.
 
 use super::bulk::Way;
-use super::keyed::{Parties, by_key};
+use super::keyed::{Parties, by_key, fetching};
 use super::{Direction, Operation, Pull, TrustedDestination, TrustedSource, Waiting};
 use crate::context::{Arrival, Locked, Notify, State};
 use crate::counter::Counter;
@@ -75,8 +75,8 @@ impl State {
 }
 
 impl Locked<'_> {
-    /// Lends this side of a long put or get that no key of the target's serves. `how`: what the
-    /// target does with it. `None`: the data goes in packets.
+    /// Lends this side of a long put or get that no key of the target's serves. `how`: whether the
+    /// target brings the data there, or here. `None`: it goes in packets.
     ///
     /// # Safety
     /// The range stays mapped until the operation has ended.
@@ -84,11 +84,12 @@ impl Locked<'_> {
         &mut self,
         target: PeerId,
         (at, len): (*mut u8, u64),
-        how: Caps,
+        how: Direction,
         way: Way,
     ) -> Option<Loan> {
         let link = self.link_to(target)?;
-        if !by_key(link) || !link.caps().contains(how) || way != Way::Bulk && len < LENT_FROM {
+        let copy = if how == Direction::In { fetching(link) } else { Caps::PUT_ZCOPY };
+        if !by_key(link) || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
             return None;
         }
         // SAFETY: the caller's promise.
@@ -123,6 +124,16 @@ impl Locked<'_> {
     ) -> Result<()> {
         let (waiting, tell) = (Waiting::Push { lent: loan.lent }, Tell { origin, completion: Notify::None });
         self.tell_of_loan(target, (header, &[]), loan, waiting, tell)
+    }
+
+    /// The same from within the dispatcher: never waits.
+    pub(super) fn ask_to_put_later(&mut self, peer: PeerId, mut header: Header, loan: Loan, origin: Notify) {
+        let (waiting, completion) = (Waiting::Push { lent: loan.lent }, Notify::None);
+        let sequence = self.next_operation(peer);
+        let operation = Operation { peer, waiting, origin, completion, target_counter: 0, sequence };
+        header.extra = [loan.address, self.operations.insert(operation), loan.key];
+        header.message = self.next_message(peer);
+        self.reply_packet(peer, &header, &[]);
     }
 
     fn tell_of_loan(

@@ -7,7 +7,7 @@
 
 use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::{Parties, by_key};
+use super::keyed::{Parties, by_key, fetching};
 use super::lanes::LONGEST_SHORT;
 use super::lent::Tell;
 use super::request::ShortGet;
@@ -314,7 +314,7 @@ impl Locked<'_> {
                 return Ok(());
             }
             // SAFETY: the source is vouched for until it is told, when the target has fetched it.
-            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Caps::GET_ZCOPY, way) } {
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) } {
                 let header = long_header(Kind::PutPull, remote, len, checked);
                 let header = (header.with_target_counter(target_counter), &[][..]);
                 return self.announce_loan(target, header, loan, None, Tell { origin, completion });
@@ -357,7 +357,7 @@ impl Locked<'_> {
                 return Ok(());
             }
             // SAFETY: the destination is vouched for until it is told, when the data is there.
-            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Caps::PUT_ZCOPY, way) } {
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::Out, way) } {
                 let header = long_header(Kind::GetPush, remote, len, checked);
                 return self.ask_to_put(target, header.with_target_counter(target_counter), loan, origin);
             }
@@ -404,7 +404,7 @@ impl Locked<'_> {
         };
         let copy = match direction {
             Direction::Out => Caps::PUT_ZCOPY,
-            Direction::In => Caps::GET_ZCOPY,
+            Direction::In => fetching(link),
         };
         Ok(way_of(link, copy, len, 0, bulk, &shared.config))
     }
@@ -422,6 +422,10 @@ impl Locked<'_> {
     fn transfer_by_key(&mut self, target: PeerId, memory: Memory) -> Result<Option<Transfer>> {
         self.wait_for_operation_slot(target)?;
         let Memory { direction, local, remote, len, checked } = memory;
+        let gets = self.link_to(target).is_some_and(|link| link.caps().contains(Caps::GET_ZCOPY));
+        if direction == Direction::In && !gets {
+            return Ok(None);
+        }
         let life = self.peers[target].life;
         let key = self.key_for(target, remote, len);
         let (done, under_way, answer_to) = (0, false, None);
@@ -470,13 +474,20 @@ impl Locked<'_> {
         destination: TrustedDestination,
         then: Notify,
     ) {
+        let (local, len) = (destination.place_of(0), destination.len());
+        // SAFETY: the destination is vouched for until `then` is told, when the data is there.
+        if !local.is_null()
+            && let Some(loan) = unsafe { self.lend_side(peer, (local, len), Direction::Out, Way::Direct) }
+        {
+            return self.ask_to_put_later(peer, long_header(Kind::GetPush, remote, len, false), loan, then);
+        }
         let mut header = self.ask_for(peer, remote, destination, then);
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }
 }
 
-/// Announces a long put or get.
+/// Asks for a long put to be fetched, or for what a get wants to be put here.
 fn long_header(kind: Kind, remote: u64, len: u64, checked: bool) -> Header {
     let mut header = Header::new(kind, 0, remote);
     header.total = len;

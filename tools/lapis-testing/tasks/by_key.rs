@@ -133,6 +133,24 @@ pub(crate) fn by_key() -> Result<()> {
     context.terminate()
 }
 
+/// Long transfers of memory that nobody registers, whatever the transport refuses.
+pub(crate) fn unregistered() -> Result<()> {
+    let context = join()?;
+    let right = ((context.task() + 1) % context.tasks()) as usize;
+    let arrived = Counter::new(0);
+    let counters = context.all_gather(&std::ptr::from_ref(&arrived).expose_provenance().to_le_bytes())?;
+    let counter = u64::from_le_bytes(counters[right * 8..][..8].try_into().expect("8 bytes"));
+    let own = Box::leak(vec![0u64; LEN / 8].into_boxed_slice());
+    let addr = own.as_mut_ptr().expose_provenance() as u64;
+    let mine = RemoteMemory { task: context.task(), addr, len: LEN as u64 };
+    let far = exchange(&context, mine)?;
+    rounds(&context, far[right], counter)?;
+    context.wait_counter(&arrived, ROUNDS as i32)?;
+    context.gfence()?;
+    println!("unregistered: done");
+    context.terminate()
+}
+
 /// A long put to the right, then a wait for ever.
 pub(crate) fn put_and_wait() -> Result<()> {
     const LONG: usize = 4 << 20;

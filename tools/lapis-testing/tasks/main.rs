@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         "poll" => talk::poll(),
         "one-sided" => memory::one_sided(),
         "by-key" => by_key::by_key(),
+        "unregistered" => by_key::unregistered(),
         "put-and-wait" => by_key::put_and_wait(),
         "long-messages" => by_key::long_messages(),
         "fence-storm" => memory::fence_storm(),

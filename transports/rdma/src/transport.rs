@@ -273,7 +273,7 @@ impl Transport for Rdma {
         let (major, minor) = self.library;
         let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
         let provider = self.rails[0].endpoint.provider();
-        let gets = if self.gets { "" } else { ", gets in packets" };
+        let gets = if self.gets { "" } else { ", no gets" };
         let (devices, rails) = (devices.join(", "), self.told_of_rails());
         let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}");
         let mut caps = Self::CAPS;

@@ -84,8 +84,8 @@ fn finish(
     if !gets {
         let (major, minor) = library.version();
         host.info(format_args!(
-            "gets and long messages go in packets: over several rails libfabric {major}.{minor} could end \
-             this process if one fails amid a get of {} (1.18 does not)",
+            "targets put what this task would get, and short gets go in packets: over several rails libfabric \
+             {major}.{minor} could end this process if one fails amid a get of {} (1.18 does not)",
             rails[0].endpoint.provider()
         ));
     }
