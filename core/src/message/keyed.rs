@@ -29,8 +29,9 @@ pub(super) fn by_key(link: &Link) -> bool {
 }
 
 /// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked for.
+#[inline(always)]
 pub(super) fn fetching(link: &Link) -> Caps {
-    if by_key(link) && !link.caps().contains(Caps::GET_ZCOPY) { Caps::PUT_ZCOPY } else { Caps::GET_ZCOPY }
+    if link.caps().contains(Caps::GET_ZCOPY) || !by_key(link) { Caps::GET_ZCOPY } else { Caps::PUT_ZCOPY }
 }
 
 /// What a program sees of a transfer, beside its memory.

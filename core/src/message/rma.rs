@@ -475,8 +475,8 @@ impl Locked<'_> {
         then: Notify,
     ) {
         let (local, len) = (destination.place_of(0), destination.len());
-        // SAFETY: the destination is vouched for until `then` is told, when the data is there.
         if !local.is_null()
+            // SAFETY: the destination is vouched for until `then` is told, when the data is there.
             && let Some(loan) = unsafe { self.lend_side(peer, (local, len), Direction::Out, Way::Direct) }
         {
             return self.ask_to_put_later(peer, long_header(Kind::GetPush, remote, len, false), loan, then);

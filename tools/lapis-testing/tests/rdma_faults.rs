@@ -291,15 +291,20 @@ fn tasks_whose_rails_are_away_together_find_each_other_again() {
 }
 
 /// A task whose rail is opened anew when nothing can be said over another one any more is found by
-/// what its questions say.
+/// what its questions say. Now and then libfabric 1.17 makes no connection to the new rail, and the
+/// tasks lose each other after their TIMEOUT (docs/rdma.md, *What is missing*): so one of a few tries
+/// must come to its end.
 #[test]
 fn a_rail_that_moved_in_silence_says_itself_where_it_is() {
     let Some(faulty) = Faulty::new("lone") else { return };
     let faults = "0/lone:2:0:101,1/moved@0:3:1:5";
-    let job = faulty.job_of(TASKS, faults).var("LAPIS_RDMA_ADDR", RAILS);
-    let done = faulty.run_rounds(faults, job, LONG);
-    assert!(done.err.contains("rail 0 of process ") && done.err.contains(" is alone"), "{done:?}");
-    assert_eq!(all_ended(faults, done), 6);
+    let found = (0..4).any(|_| {
+        let job = faulty.job_of(TASKS, faults).var("LAPIS_RDMA_ADDR", RAILS);
+        let done = faulty.run_rounds(faults, job, LONG);
+        assert!(done.err.contains("rail 0 of process ") && done.err.contains(" is alone"), "{done:?}");
+        all_ended(faults, done) == 6
+    });
+    assert!(found, "nobody found the rail that had moved");
 }
 
 /// When a line of the log was written, as text in the order of time.

@@ -79,7 +79,7 @@ pub(crate) fn text(look: &Look) -> String {
     for (name, help, of) in RAIL_COUNTS {
         let name = format!("{name}_total");
         head(&mut out, &name, help, "counter");
-        rails(&mut out, look, &name, |traffic| of(traffic));
+        rails(&mut out, look, &name, of);
     }
     head(&mut out, "rail_up", "Whether a rail carries.", "gauge");
     rails(&mut out, look, "rail_up", |traffic| u64::from(traffic.up));
