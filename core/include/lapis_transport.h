@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 7u
+#define LAPIS_ABI_MINOR 8u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -102,6 +102,20 @@ typedef struct {
     uint64_t id;
     uint64_t key;
 } lapis_region_info;
+
+/* What one rail of an instance has carried so far, and how it is. Bytes are those of messages and of transfers. */
+typedef struct {
+    uint32_t number;
+    uint32_t up;    /* 0: its link is down, or it is closed */
+    uint32_t peers; /* that it leads to */
+    uint32_t left;  /* those of them to which nothing is sent over it at present */
+    uint64_t messages_sent;
+    uint64_t messages_received;
+    uint64_t bytes_sent;
+    uint64_t bytes_received;
+    uint64_t transfers; /* puts and gets of this task, or pieces of them, that have ended well */
+    uint64_t renewals;  /* how often it has been closed, to be opened anew */
+} lapis_rail_report;
 
 typedef struct {
     uint64_t remote_base;
@@ -352,6 +366,8 @@ typedef struct {
     int32_t (*attend)(void *instance, uint32_t peer, uint32_t attention);
     /* Since minor 4: what the transport says of itself before it is opened; null: nothing. */
     const lapis_declaration *declaration;
+    /* Since minor 8: tells of rails, as many as there is room for: how many. May be null. */
+    int32_t (*rails)(void *instance, lapis_rail_report *reports, uint32_t capacity);
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -30,13 +30,15 @@
 //! | `AmFirst` | handler | D | first packet of several |
 //! | `AmPull` | handler | D, E = address at the origin, F = its operation, G = the transport's key | rendezvous: the target fetches the data (at 0: a layout of its own) |
 //! | `Put` / `PutFirst` | address | D for `PutFirst` | one-sided write |
+//! | `PutPull` | address | D, E, F, G as in `AmPull` | one-sided write whose data the target fetches |
+//! | `GetPush` | address | D, E, F, G as in `AmPull` | one-sided read whose data the target puts into the origin's memory |
 //! | `Fragment` | offset | | further data of `message` |
 //! | `Get` | address | D, E = operation of the origin | one-sided read |
 //! | `GetData` | operation | E = offset | its answer, in any number of packets |
 //! | `Rmw` | address | E = operand, F = comparand, G = operation; user header field = op + 16 × width | atomic |
 //! | `RmwReply` | operation | E = previous value | its answer |
 //! | `Complete` | operation | | the completion handler has returned |
-//! | `Pulled` | operation | | the origin's buffer of an `AmPull` is free |
+//! | `Pulled` | operation | D = bytes that no packet carried and only the sender has counted | `AmPull`, `PutPull` or `GetPush` is over: the origin's memory is free, or has the data |
 //! | `Counter` | | B | count the target counter (after a direct put) |
 //! | `Fence` | last message | | answer when all messages up to this one are done |
 //! | `FenceReply` | last message | | they are |
@@ -79,6 +81,8 @@ pub enum Kind {
     Epoch = 19,
     Regions = 20,
     Region = 21,
+    PutPull = 22,
+    GetPush = 23,
 }
 
 /// Word B is present.
@@ -120,6 +124,8 @@ impl Kind {
             19 => Epoch,
             20 => Regions,
             21 => Region,
+            22 => PutPull,
+            23 => GetPush,
             _ => return None,
         })
     }
@@ -136,18 +142,21 @@ impl Kind {
 const EXTRA: u8 = 3;
 const SUBJECT: u8 = 4;
 const TOTAL: u8 = 8;
-const SHAPES: [u8; 22] = {
+const SHAPES: [u8; 24] = {
     use Kind::*;
-    let mut shapes = [0; 22];
+    let mut shapes = [0; 24];
     let mut at = 0;
-    let subject = [Am, Put, Fragment, Complete, Pulled, Fence, FenceReply, Barrier, Epoch];
+    let subject = [Am, Put, Fragment, Complete, Fence, FenceReply, Barrier, Epoch];
     while at < subject.len() {
         shapes[subject[at] as usize] = SUBJECT;
         at += 1;
     }
     shapes[AmFirst as usize] = SUBJECT | TOTAL;
     shapes[PutFirst as usize] = SUBJECT | TOTAL;
+    shapes[Pulled as usize] = SUBJECT | TOTAL;
     shapes[AmPull as usize] = SUBJECT | TOTAL | 3;
+    shapes[PutPull as usize] = SUBJECT | TOTAL | 3;
+    shapes[GetPush as usize] = SUBJECT | TOTAL | 3;
     shapes[Get as usize] = SUBJECT | TOTAL | 1;
     shapes[Gather as usize] = SUBJECT | TOTAL | 1;
     shapes[Region as usize] = SUBJECT | TOTAL | 1;
@@ -397,7 +406,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=21, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=23, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();

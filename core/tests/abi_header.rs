@@ -6,8 +6,8 @@ use lapis_core::transport::lane::{
     Class, DataIn, DataOut, Mailbox, ReceiveLane, ReceiveLanes, RingLayout, SendLane,
 };
 use lapis_core::transport::{
-    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
-    RemoteAddr, Status, Usage, Window,
+    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RailReport, RawSlice,
+    RegionInfo, RemoteAddr, Status, Usage, Window,
 };
 use std::mem::offset_of;
 use std::path::Path;
@@ -45,7 +45,10 @@ fn table() -> Vec<(String, u64)> {
         head, caps, open, close, attributes, address, connect, progress_connect, disconnect, mem_register, mem_alloc,
         mem_release, window, am_short, am_packed, was_am_zcopy, was_put_short, was_get_short, put_zcopy, get_zcopy, was_rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
-        declaration,
+        declaration, rails,
+    });
+    layout!(RailReport = "lapis_rail_report" {
+        number, up, peers, left, messages_sent, messages_received, bytes_sent, bytes_received, transfers, renewals,
     });
     layout!(RawText = "lapis_text" { ptr, len });
     layout!(RawVariable = "lapis_variable" {

@@ -9,7 +9,7 @@ use crate::status::{Awaiting, NOBODY, OPEN, Page, RAILS, RailSlot, WAITS, monoto
 use crate::sync::Ordering::Relaxed;
 use crate::sync::placed::AtomicU32;
 use crate::trace::EventKind;
-use crate::transport::PeerId;
+use crate::transport::{PeerId, RailReport};
 
 /// A wait is told when it has looked at everything so often in vain.
 const ROUNDS: u32 = 16;
@@ -264,10 +264,35 @@ impl State {
                 next += 1;
             }
         }
+        let mut reports = [RailReport::default(); RAILS];
+        for link in &mut self.links.open {
+            let told = link.rails(&mut reports[..RAILS - next]);
+            for report in &reports[..told] {
+                report_rail(&page.rails[next], link.name(), report);
+                next += 1;
+            }
+        }
         page.duplicates.store(duplicates, Relaxed);
         page.retransmissions.store(retransmissions, Relaxed);
         page.refused.store(refused, Relaxed);
     }
+}
+
+/// A rail whose transport counts by itself.
+fn report_rail(slot: &RailSlot, name: &str, report: &RailReport) {
+    put_text(&slot.name, name);
+    slot.number.store(report.number, Relaxed);
+    slot.suspects.store(report.left, Relaxed);
+    slot.suspect.store(NOBODY, Relaxed);
+    slot.counted.store(1 + u64::from(report.up.min(1)), Relaxed);
+    let &RailReport { messages_sent, messages_received, bytes_sent, bytes_received, .. } = report;
+    let counts = [messages_sent, messages_received, bytes_sent, bytes_received];
+    for (word, count) in
+        slot.traffic.iter().zip(counts.into_iter().chain([report.transfers, report.renewals]))
+    {
+        word.store(count, Relaxed);
+    }
+    slot.peers.store(report.peers, Relaxed);
 }
 
 fn tell_rail(slot: &RailSlot, name: &str, rail: &crate::reliable::RailStats) {

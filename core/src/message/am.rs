@@ -1,7 +1,8 @@
 //! Active messages: the sending side.
 
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::by_key;
+use super::keyed::{by_key, fetching};
+use super::lent::{LENT_FROM, Loan, Tell};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Departure;
@@ -12,7 +13,7 @@ use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{HandlerId, State};
 use crate::error::{Error, Result};
-use crate::state::{PeerState, Registration, Route};
+use crate::state::{PeerState, Route};
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, ShortKind, short_head};
 use zerocopy::IntoBytes;
@@ -20,10 +21,6 @@ use zerocopy::IntoBytes;
 /// Longest message that is sent without asking the target, where neither the user nor the transport
 /// says otherwise.
 const EAGER: u64 = 16 << 10;
-
-/// From this length on a message's buffer is registered for as long as it takes the target to fetch
-/// it.
-const LENT_FROM: u64 = 64 << 10;
 
 /// Bytes that an interface may add to a user header for its own use.
 const INTERFACE_ROOM: usize = 32;
@@ -390,7 +387,7 @@ impl Locked<'_> {
             None if by_key(link) => LENT_FROM,
             None => EAGER + 1,
         };
-        let way = way_of(link, Caps::GET_ZCOPY, len, from, bulk, config);
+        let way = way_of(link, fetching(link), len, from, bulk, config);
         // A user who sets MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their
         // buffers are free at once: that goes before the direct copy.
         let copied = way == Way::Direct
@@ -400,53 +397,26 @@ impl Locked<'_> {
         if !direct && !straight {
             return self.am_send_packets(message);
         }
-        let (mut key, mut lent) = (0, None);
+        let address = message.source.contiguous().map_or(LAYOUT, |data| data.addr() as u64);
+        let mut loan = Loan { address, key: 0, lent: None };
         if let Some(from) = message.source.contiguous()
             && self.link_to(target).is_some_and(|link| by_key(link))
         {
             // SAFETY: the caller vouched for the source until it is told, which happens after the
-            // registration was released.
-            match unsafe { self.lend(target, from, len) } {
-                Some(found) => (key, lent) = found,
+            // registration was released. Whoever is told of the key only reads.
+            match unsafe { self.lend(target, from.cast_mut(), len) } {
+                Some(found) => loan = found,
                 None => return self.am_send_packets(message),
             }
         }
         if direct && way == Way::Bulk {
             self.statistics.bulk.count(len);
         }
-        self.am_announce(message, key, lent)
-    }
-
-    /// Tells the target of a message whose data it is to fetch.
-    fn am_announce(
-        &mut self,
-        message: AmSend<'_, TrustedSource>,
-        key: u64,
-        lent: Option<Registration>,
-    ) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
-        header.user_header = user_header.len() as u16;
-        header.total = source.len();
-        let (address, layout) = match source.contiguous() {
-            Some(data) => (data.addr() as u64, None),
-            None => (LAYOUT, Some(source)),
-        };
-        let wants_completion = !completion.is_none();
-        let sequence = self.next_operation(target);
-        let id = self.operations.insert(Operation {
-            peer: target,
-            waiting: Waiting::Pull { layout, lent },
-            origin,
-            completion,
-            target_counter: 0,
-            sequence,
-        });
-        header.extra = [address, id, key];
-        if wants_completion {
-            header = header.with_completion(id);
-        }
-        self.send_request(target, header, user_header, id)
+        (header.user_header, header.total) = (user as u16, len);
+        let layout = source.contiguous().is_none().then_some(source);
+        self.announce_loan(target, (header, user_header), loan, layout, Tell { origin, completion })
     }
 
     /// Registers that `Complete` will come, and gives the operation that it must name.

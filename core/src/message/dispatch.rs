@@ -1,7 +1,7 @@
 //! What an arriving packet does.
 
 use super::packet::Submitted;
-use super::{Destination, Outgoing, Pull, Source, TrustedDestination, TrustedSource, Waiting};
+use super::{Destination, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
@@ -122,12 +122,14 @@ impl Locked<'_> {
             Kind::Fragment => self.fragment(source, header.message, header.subject, rest),
             Kind::Put => self.put_arrived(source, header, rest),
             Kind::PutFirst => self.put_first_arrived(source, header, rest),
+            Kind::PutPull => self.put_announced(source, header),
             Kind::Get => self.get_arrived(source, header),
+            Kind::GetPush => self.get_announced(source, header),
             Kind::GetData => self.get_data_arrived(source, header, rest),
             Kind::Rmw => self.rmw_arrived(source, header),
             Kind::RmwReply => self.rmw_reply_arrived(header),
             Kind::Complete => self.completed(header.subject),
-            Kind::Pulled => self.pulled(header.subject),
+            Kind::Pulled => self.pulled(header.subject, header.total),
             Kind::Counter => self.arrived(source, arrival_of(header, None, Run::Thread)),
             Kind::Fence => self.fence_arrived(source, header.subject as u32),
             Kind::FenceReply => self.fence_reply_arrived(source, header.subject as u32),
@@ -172,19 +174,7 @@ impl Locked<'_> {
             Kind::AmFirst => {
                 self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
             }
-            _ => {
-                let pull = Pull {
-                    peer: source,
-                    remote: header.extra[0],
-                    key: header.extra[2],
-                    position: 0,
-                    operation: header.extra[1],
-                    arrival,
-                    destination,
-                    bounce: Vec::new(),
-                };
-                self.receiving.pulls.push_back(pull);
-            }
+            _ => self.begin_pull(source, header, destination, arrival),
         }
     }
 
@@ -292,16 +282,21 @@ impl Locked<'_> {
     }
 
     fn put_first_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
-        let destination = match NonNull::new(header.subject as usize as *mut u8) {
+        let destination = self.destination_of(source, header);
+        let arrival = arrival_of(header, None, Run::Thread);
+        self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
+    }
+
+    /// Where the data of a long put goes: nowhere, if the origin may not write there.
+    pub(super) fn destination_of(&mut self, source: PeerId, header: &Header) -> TrustedDestination {
+        match NonNull::new(header.subject as usize as *mut u8) {
             Some(at) if self.may_touch(source, header, header.subject, header.total) => {
                 // SAFETY: the origin names memory that this task gave out (checked for the safe
                 // interface).
                 unsafe { TrustedDestination::new(Destination::Contiguous(at), header.total) }
             }
             _ => TrustedDestination::discard(header.total),
-        };
-        let arrival = arrival_of(header, None, Run::Thread);
-        self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
+        }
     }
 
     fn get_arrived(&mut self, source: PeerId, header: &Header) {
@@ -402,18 +397,25 @@ impl Locked<'_> {
         }
     }
 
-    /// The target has fetched our buffer.
-    fn pulled(&mut self, id: u64) {
+    /// The target has fetched our buffer, or put what we read into it; `bytes` of it are not counted.
+    fn pulled(&mut self, id: u64, bytes: u64) {
         let state = &mut **self;
-        state.sending.ended += 1;
         let Some(op) = state.operations.get_mut(id) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
-        let lent = if let Waiting::Pull { lent, .. } = &mut op.waiting { lent.take() } else { None };
+        let (lent, sent) = match &mut op.waiting {
+            Waiting::Pull { lent, .. } => (lent.take(), true),
+            Waiting::Push { lent } => (lent.take(), false),
+            _ => (None, false),
+        };
         if op.completion.is_none() {
             state.operations.remove(id);
         } else {
             op.waiting = Waiting::Completion;
         }
+        state.sending.ended += u64::from(sent);
+        let path = state.path_to(peer);
+        let counts = state.statistics.path_mut(path);
+        *(if sent { &mut counts.data_sent } else { &mut counts.data_received }) += bytes;
         state.peers[peer].answered.done(sequence);
         lent.into_iter().for_each(|registration| state.release(registration));
         origin.notify(self, peer, Ok(()));
@@ -452,7 +454,7 @@ impl Locked<'_> {
 
     /// Whether a one-sided operation may touch this range: always for interfaces that pass raw
     /// addresses, only registered regions for the safe one.
-    fn may_touch(&mut self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
+    pub(super) fn may_touch(&mut self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
         if header.flags & CHECKED == 0 {
             return true;
         }

@@ -10,7 +10,7 @@ use crate::context::Locked;
 use crate::context::Notify;
 use crate::error::Error;
 use crate::state::{Fetch, PeerState};
-use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
+use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
 /// Packets of one message sent before the next message has its turn.
@@ -230,7 +230,13 @@ impl Locked<'_> {
             return self.fetch_from_self(pull);
         }
         let (peer, life) = (pull.peer, self.peers[pull.peer].life);
-        let by_key = self.link_to(peer).is_some_and(|link| by_key(link));
+        let (by_key, gets) = self
+            .link_to(peer)
+            .map_or((false, true), |link| (by_key(link), link.caps().contains(Caps::GET_ZCOPY)));
+        if by_key && !gets && !pull.destination.is_discard() {
+            // What its origin puts here, being asked to, comes without packets, too.
+            return self.pull_by_packets(pull);
+        }
         let layout = pull.destination.is_layout();
         let most = if by_key && !layout { BULK_PIECE } else { SLICE } as u64;
         let most = most.min(self.link_to(peer).map_or(most, |link| link.limits().max_zcopy));
@@ -301,7 +307,8 @@ impl Locked<'_> {
                     self.receiving.pulls.push_back(pull);
                     return;
                 }
-                self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
+                let moved = if pull.destination.is_discard() { 0 } else { pull.position };
+                self.answer_pulled(pull.peer, pull.operation, moved);
                 self.arrived(pull.peer, pull.arrival);
             }
             Status::Again => self.receiving.pulls.push_back(pull),
@@ -314,7 +321,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Asks for the rest of a rendezvous as an ordinary get, because the direct copy was refused.
+    /// Asks for the rest of a rendezvous as by a get, because the direct copy is impossible or was
+    /// refused.
     fn pull_by_packets(&mut self, pull: Pull) {
         let Pull { peer, remote, position, operation, arrival, destination, .. } = pull;
         let rest = destination.behind(position);
@@ -322,7 +330,7 @@ impl Locked<'_> {
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
             if outcome.is_ok() {
                 let mut locked = context.locked();
-                locked.reply_packet(peer, &Header::new(Kind::Pulled, 0, operation), &[]);
+                locked.answer_pulled(peer, operation, position);
                 locked.arrived(peer, arrival);
             }
         }));

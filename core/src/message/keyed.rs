@@ -5,8 +5,8 @@
 //! whose target is in none of them goes in packets, and so does one that the transport refuses: all
 //! of it again from the first piece that is not known to be there.
 //!
-//! Puts of memory that is not registered here, and gets into it, are the transport's business. What
-//! a target is to fetch is registered for the time that this takes, unless it is already.
+//! Puts of memory that is not registered here, and gets into it, are the transport's business. Long
+//! ones whose target has registered nothing are carried out by it (`lent`).
 
 use super::bulk::Way;
 use super::send::Departure;
@@ -26,6 +26,12 @@ const GONE: u16 = 0;
 /// Whether a link carries transfers by keys alone.
 pub(super) fn by_key(link: &Link) -> bool {
     link.caps().contains(Caps::REGISTER) && !link.caps().intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
+}
+
+/// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked for.
+#[inline(always)]
+pub(super) fn fetching(link: &Link) -> Caps {
+    if link.caps().contains(Caps::GET_ZCOPY) || !by_key(link) { Caps::GET_ZCOPY } else { Caps::PUT_ZCOPY }
 }
 
 /// What a program sees of a transfer, beside its memory.
@@ -191,6 +197,7 @@ impl Locked<'_> {
         self.shared().count_direct(peer, transfer.direction, transfer.len);
         self.sending.ended += u64::from(transfer.direction == Direction::Out);
         self.finish_operation(id, Status::Done);
+        self.answer_pushed(peer, transfer.answer_to, transfer.len);
     }
 
     /// The transport does not carry a transfer to its end.
@@ -222,9 +229,12 @@ impl Locked<'_> {
     /// Sends, or asks for, what a transfer still lacks. The operation ends when that is there.
     fn carry_by_packets(&mut self, id: u64, peer: PeerId, transfer: &Transfer) -> Result<()> {
         let context = self.internal();
-        let then = Notify::Dyn(Box::new(move |_: PeerId, outcome: Result<()>| {
+        let (answer_to, done) = (transfer.answer_to, transfer.done);
+        let then = Notify::Dyn(Box::new(move |peer: PeerId, outcome: Result<()>| {
             if outcome.is_ok() {
-                context.locked().finish_operation(id, Status::Done);
+                let mut locked = context.locked();
+                locked.finish_operation(id, Status::Done);
+                locked.answer_pushed(peer, answer_to, done);
             }
         }));
         let (local, remote) = (transfer.local_at(), transfer.remote + transfer.done);
@@ -277,44 +287,11 @@ unsafe fn begin_piece(link: &mut Link, peer: PeerId, transfer: &Transfer, token:
 }
 
 impl State {
-    /// Lets a peer fetch a range by key: the key, and what is to be [released](Self::release)
-    /// afterwards. `None`: it can't be registered.
-    ///
-    /// # Safety
-    /// The range stays mapped until then.
-    pub(super) unsafe fn lend(
-        &mut self,
-        peer: PeerId,
-        from: *const u8,
-        len: u64,
-    ) -> Option<(u64, Option<Registration>)> {
-        let index = self.peers[peer].route.index();
-        if let Some(key) = self.regions.key(index, from.addr() as u64, len) {
-            return Some((key, None));
-        }
-        let link = self.links.open.get_mut(index)?;
-        // SAFETY: the caller's promise; a transport reads a range that is fetched.
-        match unsafe { link.mem_register(RawSlice { ptr: from.cast_mut(), len: len as usize }) } {
-            Ok(info) => Some((info.key, Some(Registration { link: index, id: info.id, key: info.key }))),
-            Err(e) => {
-                tracing::debug!(peer, len, "the message goes in packets: {e}");
-                None
-            }
-        }
-    }
-
     /// Nobody reaches the memory of a registration any more.
     pub(super) fn release(&mut self, registration: Registration) {
         if let Some(link) = self.links.open.get_mut(registration.link) {
             // SAFETY: whoever keeps a registration releases it once, when nobody is to use it.
             unsafe { link.mem_release(registration.id) };
-        }
-    }
-
-    /// What an operation lent is lent no more.
-    pub(super) fn take_back(&mut self, operation: &Operation) {
-        if let Waiting::Pull { lent: Some(registration), .. } = &operation.waiting {
-            self.release(*registration);
         }
     }
 

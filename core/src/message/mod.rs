@@ -3,6 +3,7 @@
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `keyed`: transfers to and from registered memory;
+//! * `lent`: memory that this task registers for one transfer, which its peer carries out;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
 //! * `packet`: putting one packet on its way, waiting for room;
 //! * `fragment`: messages of several packets and rendezvous pulls that advance with progress;
@@ -26,6 +27,7 @@ mod fence;
 mod fragment;
 mod keyed;
 mod lanes;
+mod lent;
 mod packet;
 mod reassembly;
 mod request;

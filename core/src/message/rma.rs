@@ -7,8 +7,9 @@
 
 use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::{Parties, by_key};
+use super::keyed::{Parties, by_key, fetching};
 use super::lanes::LONGEST_SHORT;
+use super::lent::Tell;
 use super::request::ShortGet;
 use super::send::Departure;
 use super::{
@@ -312,6 +313,12 @@ impl Locked<'_> {
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }
+            // SAFETY: the source is vouched for until it is told, when the target has fetched it.
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) } {
+                let header = long_header(Kind::PutPull, remote, len, checked);
+                let header = (header.with_target_counter(target_counter), &[][..]);
+                return self.announce_loan(target, header, loan, None, Tell { origin, completion });
+            }
         } else if way != Way::Packets
             && let Some(from) = source.contiguous()
             // SAFETY: the source is vouched for, and the target gave out what `remote` names.
@@ -348,6 +355,11 @@ impl Locked<'_> {
                 let completion = Notify::None;
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
+            }
+            // SAFETY: the destination is vouched for until it is told, when the data is there.
+            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::Out, way) } {
+                let header = long_header(Kind::GetPush, remote, len, checked);
+                return self.ask_to_put(target, header.with_target_counter(target_counter), loan, origin);
             }
         } else if way != Way::Packets
             && contiguous
@@ -392,7 +404,7 @@ impl Locked<'_> {
         };
         let copy = match direction {
             Direction::Out => Caps::PUT_ZCOPY,
-            Direction::In => Caps::GET_ZCOPY,
+            Direction::In => fetching(link),
         };
         Ok(way_of(link, copy, len, 0, bulk, &shared.config))
     }
@@ -410,10 +422,25 @@ impl Locked<'_> {
     fn transfer_by_key(&mut self, target: PeerId, memory: Memory) -> Result<Option<Transfer>> {
         self.wait_for_operation_slot(target)?;
         let Memory { direction, local, remote, len, checked } = memory;
+        let gets = self.link_to(target).is_some_and(|link| link.caps().contains(Caps::GET_ZCOPY));
+        if direction == Direction::In && !gets {
+            return Ok(None);
+        }
         let life = self.peers[target].life;
         let key = self.key_for(target, remote, len);
-        let (done, under_way) = (0, false);
-        Ok(key.map(|key| Transfer { direction, local, remote, key, len, done, under_way, life, checked }))
+        let (done, under_way, answer_to) = (0, false, None);
+        Ok(key.map(|key| Transfer {
+            direction,
+            local,
+            remote,
+            key,
+            len,
+            done,
+            under_way,
+            life,
+            checked,
+            answer_to,
+        }))
     }
 
     /// Registers that data will come, and gives the packet that asks for it.
@@ -447,10 +474,25 @@ impl Locked<'_> {
         destination: TrustedDestination,
         then: Notify,
     ) {
+        let (local, len) = (destination.place_of(0), destination.len());
+        if !local.is_null()
+            // SAFETY: the destination is vouched for until `then` is told, when the data is there.
+            && let Some(loan) = unsafe { self.lend_side(peer, (local, len), Direction::Out, Way::Direct) }
+        {
+            return self.ask_to_put_later(peer, long_header(Kind::GetPush, remote, len, false), loan, then);
+        }
         let mut header = self.ask_for(peer, remote, destination, then);
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }
+}
+
+/// Asks for a long put to be fetched, or for what a get wants to be put here.
+fn long_header(kind: Kind, remote: u64, len: u64, checked: bool) -> Header {
+    let mut header = Header::new(kind, 0, remote);
+    header.total = len;
+    header.flags |= if checked { CHECKED } else { 0 };
+    header
 }
 
 impl State {

@@ -16,6 +16,8 @@ pub(crate) enum Waiting {
     /// there is a layout; where the target's transport works by keys, `lent` is the registration
     /// of the buffer.
     Pull { layout: Option<TrustedSource>, lent: Option<Registration> },
+    /// `Pulled`: the target puts what is read into our memory. `lent` is as for a pull.
+    Push { lent: Option<Registration> },
     /// `GetData` until `remaining` is 0.
     Get { destination: TrustedDestination, remaining: u64 },
     /// `RmwReply`.
@@ -48,6 +50,8 @@ pub(crate) struct Transfer {
     pub(crate) life: u32,
     /// Whether the target is to check the range, if packets must carry the data after all.
     pub(crate) checked: bool,
+    /// The peer's operation, told by `Pulled`, if it has asked for this put.
+    pub(crate) answer_to: Option<u64>,
 }
 
 impl Waiting {
@@ -61,7 +65,7 @@ impl Waiting {
         match self {
             Self::Completion => OpenKind::Completion,
             Self::Pull { .. } | Self::Fetch => OpenKind::Pull,
-            Self::Get { .. } => OpenKind::Get,
+            Self::Get { .. } | Self::Push { .. } => OpenKind::Get,
             Self::Rmw { .. } => OpenKind::Rmw,
             Self::Transport(_) | Self::Transfer(_) => OpenKind::Transfer,
         }
@@ -205,7 +209,7 @@ impl<C> Operations<C> {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// Whether a peer may still read a buffer of ours.
+    /// Whether a peer may still read a buffer of ours, or write it by itself.
     pub(crate) fn holds_buffers(&self) -> bool {
         self.live > 0
             && self.slots.iter().flat_map(|s| &s.operation).any(|o| {

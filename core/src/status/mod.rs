@@ -18,7 +18,7 @@ pub(crate) use page::{
     Counts, NOBODY, OPEN, Page, RAILS, RailSlot, StatusPage, WAITS, monotonic_ns, put_text,
 };
 pub use search::{of_process, processes};
-pub use snapshot::{Open, PathCounts, Rail, Room, Snapshot, Swap, Wait};
+pub use snapshot::{Open, PathCounts, Rail, RailTraffic, Room, Snapshot, Swap, Wait};
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 pub(crate) const NAME: &str = "lapis-status";
 
 /// "lapisST" and the layout's number: readers take no other.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lapisST\x02");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lapisST\x03");
 
 /// Length of the file.
 pub(crate) const BYTES: usize = 4096;
@@ -47,7 +47,7 @@ pub(crate) struct OpenSlot {
     pub(crate) kind: AtomicU32,
 }
 
-/// One path of a datagram link, all peers together.
+/// One path of a datagram link, or one rail of another transport, all peers together.
 #[repr(C)]
 pub(crate) struct RailSlot {
     pub(crate) name: [AtomicU64; 2],
@@ -65,6 +65,10 @@ pub(crate) struct RailSlot {
     pub(crate) credit: AtomicU64,
     /// Probe timers that ran out since the last news.
     pub(crate) timeouts: AtomicU64,
+    /// Of rails that are counted by their transport: 1 if so, 2 if it carries, too.
+    pub(crate) counted: AtomicU64,
+    /// What it has carried, in the order of `RailTraffic`.
+    pub(crate) traffic: [AtomicU64; 6],
 }
 
 /// What others may read.

@@ -59,7 +59,7 @@ pub struct Snapshot {
     pub refused: u64,
     /// Bulk transfers.
     pub bulk: BulkStatistics,
-    /// Paths of datagram links.
+    /// Paths of datagram links, and rails of other transports.
     pub rails: Vec<Rail>,
 }
 
@@ -116,7 +116,27 @@ pub struct Open {
     pub kind: OpenKind,
 }
 
-/// One path of a datagram link, all peers together.
+/// What a rail has carried, where its transport counts that by itself. Such rails have no windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RailTraffic {
+    /// Its link is up, and it is open.
+    pub up: bool,
+    /// Messages, the transport's own among them.
+    pub messages_sent: u64,
+    /// The same of those that came.
+    pub messages_received: u64,
+    /// Bytes of messages and of puts.
+    pub bytes_sent: u64,
+    /// Bytes of messages that came, and of gets.
+    pub bytes_received: u64,
+    /// Puts and gets of this task, or pieces of them.
+    pub transfers: u64,
+    /// How often it has been closed, to be opened anew.
+    pub renewals: u64,
+}
+
+/// One path of a datagram link, or one rail of another transport, all peers together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rail {
@@ -126,7 +146,7 @@ pub struct Rail {
     pub number: u32,
     /// Peers that it leads to.
     pub peers: u32,
-    /// Those of them that don't acknowledge on it at present.
+    /// Those of them that don't acknowledge on it at present, or to which nothing is sent over it.
     pub suspects: u32,
     /// The first of these.
     pub suspect: Option<PeerId>,
@@ -140,6 +160,8 @@ pub struct Rail {
     pub credit: u64,
     /// Timers that ran out without an answer since the last news.
     pub timeouts: u64,
+    /// What it has carried, where the transport counts that; the five above are 0 then.
+    pub traffic: Option<RailTraffic>,
 }
 
 impl Snapshot {
@@ -286,6 +308,21 @@ impl Words<'_> {
         (paths, refused, bulk)
     }
 
+    fn traffic(&self, slot: usize) -> Option<RailTraffic> {
+        let counted = self.long(slot + offset_of!(RailSlot, counted));
+        let [messages_sent, messages_received, bytes_sent, bytes_received, transfers, renewals] =
+            std::array::from_fn(|n| self.long(slot + offset_of!(RailSlot, traffic) + 8 * n));
+        (counted > 0).then_some(RailTraffic {
+            up: counted == 2,
+            messages_sent,
+            messages_received,
+            bytes_sent,
+            bytes_received,
+            transfers,
+            renewals,
+        })
+    }
+
     fn rails(&self) -> Vec<Rail> {
         let slots = (0..RAILS).map(|n| offset_of!(Page, rails) + n * size_of::<RailSlot>());
         let rail = |at: usize| {
@@ -302,6 +339,7 @@ impl Words<'_> {
                 window: long(offset_of!(RailSlot, window)),
                 credit: long(offset_of!(RailSlot, credit)),
                 timeouts: long(offset_of!(RailSlot, timeouts)),
+                traffic: self.traffic(at),
             }
         };
         slots.map(rail).filter(|rail| rail.peers > 0).collect()

@@ -12,7 +12,7 @@
 //! a 32-bit plugin in a 64-bit host, is refused by name.
 
 use super::lane::{ReceiveLanes, SendLane};
-use super::types::{DatagramBatch, Event, Limits, RawSlice, RegionInfo, RemoteAddr, Window};
+use super::types::{DatagramBatch, Event, Limits, RailReport, RawSlice, RegionInfo, RemoteAddr, Window};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
@@ -21,7 +21,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 7;
+pub const ABI_MINOR: u32 = 8;
 /// The first minor version whose lanes may have data rings, and whose slots core gives back itself:
 /// what core walks. Earlier plugins are polled.
 pub(crate) const LANES_WITH_DATA_RINGS: u32 = 5;
@@ -144,8 +144,8 @@ pub struct RawAttributes {
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear;
-/// entries that belong to no bit are always there, but for `flush` and the declaration, which may
-/// be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
+/// entries that belong to no bit are always there, but for `flush`, the declaration and `rails`,
+/// which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]
@@ -217,6 +217,8 @@ pub struct TransportOps {
     pub attend: Option<unsafe extern "C" fn(*mut c_void, peer: u32, attention: u32) -> i32>,
     // Since minor 4: null where the transport declares nothing.
     pub declaration: *const RawDeclaration,
+    // Since minor 8: null where the transport has no rails to tell of.
+    pub rails: Option<RailsFn>,
 }
 
 /// Static UTF-8 text, not terminated. A null pointer is an absent text.
@@ -324,6 +326,8 @@ pub type Retired = Option<unsafe extern "C" fn()>;
 /// [`Transport::put_zcopy`](super::Transport::put_zcopy) and `get_zcopy`.
 pub type ZcopyFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr, token: u64) -> i32;
+/// [`Transport::rails`](super::Transport::rails); returns how many, or a negative status.
+pub type RailsFn = unsafe extern "C" fn(*mut c_void, reports: *mut RailReport, capacity: u32) -> i32;
 /// [`Transport::poll`](super::Transport::poll); returns how many, or a negative status.
 pub type PollFn = unsafe extern "C" fn(*mut c_void, events: *mut Event, capacity: u32) -> i32;
 
@@ -409,7 +413,9 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, wait_fd), 272);
         assert_eq!(offset_of!(TransportOps, send_lane), 280);
         assert_eq!(offset_of!(TransportOps, declaration), 304);
-        assert_eq!(size_of::<TransportOps>(), 312);
+        assert_eq!(offset_of!(TransportOps, rails), 312);
+        assert_eq!(size_of::<TransportOps>(), 320);
+        assert_eq!(size_of::<RailReport>(), 64);
         assert_eq!((size_of::<RawVariable>(), size_of::<RawDeclaration>()), (128, 32));
         assert_eq!(size_of::<HostTable>(), 32);
     }

@@ -9,7 +9,8 @@ use super::abi::{
 use super::instance::{Instance, flatten, refuse, write_text};
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
-    Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, TransportError, Window,
+    Caps, DatagramBatch, Event, OpenParams, RailReport, RawSlice, RegionInfo, RemoteAddr, TransportError,
+    Window,
 };
 use super::{Host, Transport, Waiter};
 use std::ffi::{CStr, c_void};
@@ -78,6 +79,7 @@ impl<T: Transport> Exported<T> {
             receive_lanes: when!(caps, LANES, Self::receive_lanes),
             attend: when!(caps, LANES, Self::attend),
             declaration,
+            rails: Some(Self::rails),
         }
     }
 
@@ -350,6 +352,14 @@ impl<T: Transport> Exported<T> {
         // SAFETY: a live instance, which the table lets one thread call at a time.
         unsafe { Instance::<T>::quietly(i, |t| lanes = t.receive_lanes()) };
         lanes
+    }
+
+    unsafe extern "C" fn rails(i: *mut c_void, reports: *mut RailReport, capacity: u32) -> i32 {
+        // SAFETY: a live instance, which the table lets one thread call at a time; `reports` has
+        // room for `capacity` of them, all of them values.
+        unsafe {
+            Instance::<T>::counted(i, |t| t.rails(std::slice::from_raw_parts_mut(reports, capacity as usize)))
+        }
     }
 
     unsafe extern "C" fn attend(i: *mut c_void, peer: u32, attention: u32) -> i32 {

@@ -11,8 +11,8 @@ use super::sleeper::{Opened, Sleeper};
 use super::stubs::resolve;
 use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
 use super::types::{
-    Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
-    Status, TransportError, Window,
+    Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
+    RemoteAddr, Status, TransportError, Window,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -367,6 +367,14 @@ impl Link {
         // SAFETY: the place is valid for the call.
         let status = unsafe { call!(self.window(peer, &mut out)) };
         (status == abi::status::OK).then_some(out)
+    }
+
+    /// See [`Transport::rails`](super::Transport::rails).
+    pub fn rails(&mut self, reports: &mut [RailReport]) -> usize {
+        let Some(rails) = self.ops.rails else { return 0 };
+        // SAFETY: a live instance; the reports are values, as many as is said.
+        let told = unsafe { rails(self.instance, reports.as_mut_ptr(), reports.len() as u32) };
+        usize::try_from(told).unwrap_or(0).min(reports.len())
     }
 
     /// The handle for sleeping, to be kept outside the context's lock.

@@ -426,7 +426,8 @@ mod tests {
         // SAFETY: all zero bytes are a valid table.
         let table: TransportOps = unsafe { std::mem::zeroed() };
         let retired = size_of_val(&table.flush) + 4 * size_of_val(&table.was_rmw);
-        let data = size_of_val(&table.declaration) + retired;
+        let optional = size_of_val(&table.declaration) + size_of_val(&table.rails);
+        let data = optional + retired;
         let words = (size_of::<TransportOps>() - offset_of!(TransportOps, open) - data) / size_of::<usize>();
         assert_eq!(entries(&table).count(), words);
         let bits = entries(&table).filter_map(|(_, bit, _)| bit).fold(Caps::empty(), |a, b| a | b);

@@ -119,6 +119,14 @@ pub trait Transport: Sized + Send + 'static {
     /// knows the peer's process to have ended.
     fn disconnect(&mut self, peer: PeerId) {}
 
+    /// Tells of this task's rails, as many as there is room for: how many.
+    ///
+    /// For transports that carry messages themselves over several adapters. What datagram
+    /// transports' paths carry core knows.
+    fn rails(&mut self, reports: &mut [RailReport]) -> usize {
+        0
+    }
+
     /// Sends an active message of `head` followed by `body`, copied before return.
     /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. ([`Caps::AM_SHORT`])
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {

@@ -228,6 +228,32 @@ pub struct RegionInfo {
     pub key: u64,
 }
 
+/// What one rail of an instance has carried so far, and how it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RailReport {
+    /// Its number among this task's.
+    pub number: u32,
+    /// 1 while it carries; 0 while its link is down or it is closed.
+    pub up: u32,
+    /// Peers that it leads to.
+    pub peers: u32,
+    /// Those of them to which nothing is sent over it at present.
+    pub left: u32,
+    /// Messages, the transport's own among them.
+    pub messages_sent: u64,
+    /// The same of those that came.
+    pub messages_received: u64,
+    /// Bytes of messages and of puts.
+    pub bytes_sent: u64,
+    /// Bytes of messages that came, and of gets.
+    pub bytes_received: u64,
+    /// Puts and gets of this task, or pieces of them, that have ended well.
+    pub transfers: u64,
+    /// How often it has been closed, to be opened anew.
+    pub renewals: u64,
+}
+
 /// A part of a peer's address space that is mapped here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

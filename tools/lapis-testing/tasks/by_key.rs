@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 const LEN: usize = 64 << 10;
+/// Too short to be announced.
+const SHORTER: usize = LEN - 8;
 const ROUNDS: usize = 50;
 /// More than the counters' messages and fences of all rounds together, less than packets with the
 /// data would be.
@@ -20,11 +22,14 @@ fn exchange(context: &Context, mine: RemoteMemory) -> Result<Vec<RemoteMemory>> 
     Ok(all.iter().map(RemoteMemory::from_bytes).collect())
 }
 
+/// Whoever has put once, and fenced, knows the keys.
+fn learn_keys(context: &Context, far: RemoteMemory) -> Result<()> {
+    context.put_bytes(far, &[1])?;
+    context.gfence()
+}
+
 /// Puts to the right and gets what was put there, `ROUNDS` times; the packets that this took.
 fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
-    // Whoever has put once, and fenced, knows the keys.
-    context.put_bytes(far, &[1])?;
-    context.gfence()?;
     let before = context.statistics().total();
     let (sent, there, here) = (Counter::new(0), Counter::new(0), Counter::new(0));
     for round in 0..ROUNDS {
@@ -61,14 +66,15 @@ fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
     }
     let after = context.statistics().total();
     assert!(
-        after.data_sent - before.data_sent >= (ROUNDS * LEN) as u64,
+        after.data_sent - before.data_sent >= (ROUNDS * LEN) as u64
+            && after.data_received - before.data_received >= (ROUNDS * LEN) as u64,
         "what went by key is counted: {before:?}, {after:?}"
     );
     Ok(after.packets_sent - before.packets_sent)
 }
 
-/// Transfers to memory of Lapis and to registered memory of the program's go without packets; to
-/// memory that is not registered any more they go in packets.
+/// Transfers to memory of Lapis and to registered memory of the program's go without packets. Long
+/// ones to memory that is not registered any more are announced, shorter ones go in packets.
 pub(crate) fn by_key() -> Result<()> {
     let context = join()?;
     let right = ((context.task() + 1) % context.tasks()) as usize;
@@ -78,6 +84,7 @@ pub(crate) fn by_key() -> Result<()> {
 
     let memory = context.alloc(LEN)?;
     let far = exchange(&context, memory.remote())?;
+    learn_keys(&context, far[right])?;
     let packets = rounds(&context, far[right], counter)?;
     assert!(packets < FEW, "{packets} packets to memory of Lapis");
     context.wait_counter(&arrived, ROUNDS as i32)?;
@@ -86,6 +93,7 @@ pub(crate) fn by_key() -> Result<()> {
     // SAFETY: leaked, so it stays; it is only read by peers' transfers from here on.
     let registered = unsafe { context.register(NonNull::from(&mut *own).cast(), LEN)? };
     let far = exchange(&context, registered.remote())?;
+    learn_keys(&context, far[right])?;
     let packets = rounds(&context, far[right], counter)?;
     assert!(packets < FEW, "{packets} packets to registered memory");
     context.wait_counter(&arrived, ROUNDS as i32)?;
@@ -94,15 +102,20 @@ pub(crate) fn by_key() -> Result<()> {
     drop(registered);
     context.gfence()?;
     // The safe interface's check would refuse what is not registered: raw transfers are not
-    // checked.
+    // checked. Each is announced, and confirmed by a packet or two.
+    let packets = rounds(&context, far[right], counter)?;
+    assert!(packets < FEW + 2 * ROUNDS as u64, "{packets} packets announce long transfers");
+    context.wait_counter(&arrived, ROUNDS as i32)?;
+
+    context.gfence()?;
     let before = context.statistics().total().packets_sent;
-    let (data, there) = (filled(context.task(), LEN), Counter::new(0));
+    let (data, there) = (filled(context.task(), SHORTER), Counter::new(0));
     // SAFETY: the memory is leaked; data and counter outlive the wait.
     unsafe {
         context.put(PutArgs {
             target: far[right].task,
             remote: far[right].addr,
-            source: Source::Contiguous(data.as_ptr(), LEN as u64),
+            source: Source::Contiguous(data.as_ptr(), SHORTER as u64),
             target_counter: 0,
             origin: Notify::None,
             completion: Notify::counter(&there),
@@ -111,13 +124,45 @@ pub(crate) fn by_key() -> Result<()> {
     }
     context.wait_counter(&there, 1)?;
     let packets = context.statistics().total().packets_sent - before;
-    assert!(packets >= 8, "{packets} packets to memory that is registered no more");
+    assert!(packets >= 7, "{packets} packets to memory that is registered no more");
     context.gfence()?;
     let left = (context.task() + context.tasks() - 1) % context.tasks();
     // SAFETY: leaked, and nobody writes to it any more.
-    check(left, LEN, unsafe { std::slice::from_raw_parts(own.as_ptr().cast(), LEN) });
+    check(left, SHORTER, unsafe { std::slice::from_raw_parts(own.as_ptr().cast(), SHORTER) });
     println!("by-key: done");
     context.terminate()
+}
+
+/// Long transfers of memory that nobody registers, whatever the transport refuses.
+pub(crate) fn unregistered() -> Result<()> {
+    let context = join()?;
+    let right = ((context.task() + 1) % context.tasks()) as usize;
+    let arrived = Counter::new(0);
+    let counters = context.all_gather(&std::ptr::from_ref(&arrived).expose_provenance().to_le_bytes())?;
+    let counter = u64::from_le_bytes(counters[right * 8..][..8].try_into().expect("8 bytes"));
+    let own = Box::leak(vec![0u64; LEN / 8].into_boxed_slice());
+    let addr = own.as_mut_ptr().expose_provenance() as u64;
+    let mine = RemoteMemory { task: context.task(), addr, len: LEN as u64 };
+    let far = exchange(&context, mine)?;
+    rounds(&context, far[right], counter)?;
+    context.wait_counter(&arrived, ROUNDS as i32)?;
+    context.gfence()?;
+    println!("unregistered: done");
+    context.terminate()
+}
+
+/// A long put to the right, then a wait for ever.
+pub(crate) fn put_and_wait() -> Result<()> {
+    const LONG: usize = 4 << 20;
+    let context = join()?;
+    let right = ((context.task() + 1) % context.tasks()) as usize;
+    let memory = context.alloc(LONG)?;
+    let far = exchange(&context, memory.remote())?;
+    learn_keys(&context, far[right])?;
+    context.put_bytes(far[right], &filled(context.task(), LONG))?;
+    context.gfence()?;
+    println!("ready");
+    context.wait_until(|| false)
 }
 
 /// Long messages are fetched by their targets: few packets carry them.

@@ -10,8 +10,8 @@ const MESSAGE: HandlerId = HandlerId(1);
 const LAST: HandlerId = HandlerId(2);
 /// In one packet that is injected, in one that is not, in several, fetched by the target.
 const LENGTHS: [usize; 4] = [8, 5000, 30_000, 200_000];
-/// Of a put and a get by key.
-const SLOT: usize = 40_000;
+/// Of a put and a get by key, if nothing else is said.
+pub(crate) const SLOT: usize = 40_000;
 
 /// What a task knows of another one.
 #[derive(Default)]
@@ -24,10 +24,11 @@ struct Other {
     lost: AtomicBool,
 }
 
-/// For so many rounds sends messages of all kinds to everybody, puts to everybody and gets it back.
+/// For so many rounds sends messages of all kinds to everybody, puts `slot` bytes to everybody and
+/// gets them back.
 /// Errors are printed and end the traffic with their task. At the end each task says how many of
 /// its messages were confirmed by each other one, and how many of each have come.
-pub(crate) fn faults(rounds: u64) -> Result<()> {
+pub(crate) fn faults(rounds: u64, slot: usize) -> Result<()> {
     let others: Arc<[Other]> = (0..64).map(|_| Other::default()).collect();
     let told = Arc::clone(&others);
     let builder = lapis::builder().on_error(move |context, error, peer| {
@@ -41,7 +42,7 @@ pub(crate) fn faults(rounds: u64) -> Result<()> {
     let context = builder.init()?;
     listen(&context, &others)?;
     let (me, tasks) = (context.task(), context.tasks());
-    let memory = context.alloc(SLOT * tasks as usize)?;
+    let memory = context.alloc(slot * tasks as usize)?;
     let all = context.all_gather(&memory.remote().to_bytes())?;
     let (all, _) = all.as_chunks();
     let far: Vec<_> = all.iter().map(RemoteMemory::from_bytes).collect();
@@ -50,7 +51,7 @@ pub(crate) fn faults(rounds: u64) -> Result<()> {
     let mut usable: Vec<u32> = (0..tasks).filter(|&task| task != me).collect();
     for round in 0..rounds {
         usable.retain(|&to| {
-            let slot = far[to as usize].part(u64::from(me) * SLOT as u64, SLOT as u64).expect("a slot of it");
+            let slot = far[to as usize].part(u64::from(me) * slot as u64, slot as u64).expect("a slot of it");
             let outcome = messages(&context, to, round, &mut confirmed[to as usize])
                 .and_then(|()| there_and_back(&context, slot, round));
             if let Err(error) = &outcome {
@@ -109,9 +110,10 @@ fn messages(context: &Context, to: u32, round: u64, confirmed: &mut u64) -> Resu
 
 /// A put and a get of the same.
 fn there_and_back(context: &Context, slot: RemoteMemory, round: u64) -> Result<()> {
-    let data = filled(context.task() + round as u32, SLOT);
+    let len = slot.len as usize;
+    let data = filled(context.task() + round as u32, len);
     context.put_owned(slot, data)?.wait()?;
     let back = context.get_owned(slot)?.wait()?;
-    check(context.task() + round as u32, SLOT, &back);
+    check(context.task() + round as u32, len, &back);
     Ok(())
 }

@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         "poll" => talk::poll(),
         "one-sided" => memory::one_sided(),
         "by-key" => by_key::by_key(),
+        "unregistered" => by_key::unregistered(),
+        "put-and-wait" => by_key::put_and_wait(),
         "long-messages" => by_key::long_messages(),
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
@@ -42,7 +44,10 @@ fn main() -> ExitCode {
         "survive" => deaths::survive(),
         "die-amid-transfers" => deaths::die_amid_transfers(),
         "fork" => deaths::fork(),
-        "faults" => faults::faults(detail.parse().unwrap_or(40)),
+        "faults" => {
+            let slot = arguments.next().and_then(|text| text.parse().ok());
+            faults::faults(detail.parse().unwrap_or(40), slot.unwrap_or(faults::SLOT))
+        }
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {

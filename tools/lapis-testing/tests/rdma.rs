@@ -33,6 +33,21 @@ fn long_messages_are_fetched_by_their_targets() {
 }
 
 #[test]
+fn long_transfers_of_unregistered_memory_are_carried_out_by_their_targets() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        done(&job(3, provider), 3, "unregistered");
+    }
+    done(&job(3, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 3, "unregistered");
+}
+
+/// Where libfabric is too old to fetch over several rails, origins are asked to put.
+#[test]
+fn several_rails_carry_long_messages_without_packets() {
+    let job = job(2, "tcp;ofi_rxm").var("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2");
+    done(&job, 2, "long-messages");
+}
+
+#[test]
 fn transfers_that_are_refused_for_a_while_all_end() {
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "by-key");
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "long-messages");

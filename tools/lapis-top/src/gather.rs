@@ -84,10 +84,48 @@ pub(crate) struct Rail {
     pub(crate) rail: String,
     pub(crate) peers: u32,
     pub(crate) suspects: u32,
-    pub(crate) datagrams_open: u64,
-    pub(crate) bytes_in_flight: u64,
-    pub(crate) window: u64,
-    pub(crate) credit: u64,
+    #[serde(flatten)]
+    pub(crate) state: RailState,
+}
+
+/// What is known of a rail.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum RailState {
+    /// Of a path of datagrams: how much is on its way.
+    Datagrams { datagrams_open: u64, bytes_in_flight: u64, window: u64, credit: u64 },
+    /// Of others: what it has carried.
+    Traffic {
+        up: bool,
+        messages_sent: u64,
+        messages_received: u64,
+        bytes_sent: u64,
+        bytes_received: u64,
+        transfers: u64,
+        renewals: u64,
+    },
+}
+
+impl RailState {
+    fn of(rail: &status::Rail) -> Self {
+        match rail.traffic {
+            None => Self::Datagrams {
+                datagrams_open: rail.open,
+                bytes_in_flight: rail.in_flight,
+                window: rail.window,
+                credit: rail.credit,
+            },
+            Some(traffic) => Self::Traffic {
+                up: traffic.up,
+                messages_sent: traffic.messages_sent,
+                messages_received: traffic.messages_received,
+                bytes_sent: traffic.bytes_sent,
+                bytes_received: traffic.bytes_received,
+                transfers: traffic.transfers,
+                renewals: traffic.renewals,
+            },
+        }
+    }
 }
 
 /// The jobs of the second look, with rates since the first.
@@ -154,10 +192,7 @@ fn row(process: u32, now: &Snapshot, former: Option<&Snapshot>, seconds: f64) ->
                 rail: format!("{}/{}", rail.transport, rail.number),
                 peers: rail.peers,
                 suspects: rail.suspects,
-                datagrams_open: rail.open,
-                bytes_in_flight: rail.in_flight,
-                window: rail.window,
-                credit: rail.credit,
+                state: RailState::of(rail),
             })
             .collect(),
     }

@@ -1,7 +1,7 @@
 //! Counts in the text format that Prometheus reads.
 
 use crate::gather::Look;
-use lapis_core::status::{PathCounts, Rail, Snapshot};
+use lapis_core::status::{PathCounts, Rail, RailTraffic, Snapshot};
 use std::fmt::Write;
 
 type Count = (&'static str, &'static str, fn(&PathCounts) -> u64);
@@ -18,12 +18,24 @@ const COUNTS: [Count; 6] = [
 
 type Gauge = (&'static str, &'static str, fn(&Rail) -> u64);
 
-/// Values by rail.
+/// Values by path of datagrams.
 const RAILS: [Gauge; 4] = [
     ("rail_in_flight_bytes", "Bytes on their way that are not acknowledged.", |r| r.in_flight),
     ("rail_window_bytes", "Bytes that the congestion windows allow.", |r| r.window),
     ("rail_credit_bytes", "Bytes that the peers are ready to take.", |r| r.credit),
     ("rail_silent_peers", "Peers that don't acknowledge on the rail.", |r| u64::from(r.suspects)),
+];
+
+type RailCount = (&'static str, &'static str, fn(&RailTraffic) -> u64);
+
+/// Counts by rail of other transports.
+const RAIL_COUNTS: [RailCount; 6] = [
+    ("rail_messages_sent", "Messages that a rail has sent.", |t| t.messages_sent),
+    ("rail_messages_received", "Messages that came over a rail.", |t| t.messages_received),
+    ("rail_bytes_sent", "Bytes of a rail's messages and puts.", |t| t.bytes_sent),
+    ("rail_bytes_received", "Bytes of messages that came over a rail, and of gets.", |t| t.bytes_received),
+    ("rail_transfers", "Puts and gets, or pieces of them, over a rail.", |t| t.transfers),
+    ("rail_renewals", "How often a rail was closed, to be opened anew.", |t| t.renewals),
 ];
 
 const PATHS: [&str; 3] = ["network", "shm", "self"];
@@ -59,13 +71,34 @@ pub(crate) fn text(look: &Look) -> String {
     for (name, help, of) in RAILS {
         head(&mut out, name, help, "gauge");
         for snapshot in all() {
-            for rail in &snapshot.rails {
-                let label = format!(",rail=\"{}/{}\"", escaped(&rail.transport), rail.number);
-                line(&mut out, name, snapshot, &label, of(rail) as f64);
+            for rail in snapshot.rails.iter().filter(|rail| rail.traffic.is_none()) {
+                line(&mut out, name, snapshot, &label(rail), of(rail) as f64);
             }
         }
     }
+    for (name, help, of) in RAIL_COUNTS {
+        let name = format!("{name}_total");
+        head(&mut out, &name, help, "counter");
+        rails(&mut out, look, &name, of);
+    }
+    head(&mut out, "rail_up", "Whether a rail carries.", "gauge");
+    rails(&mut out, look, "rail_up", |traffic| u64::from(traffic.up));
     out
+}
+
+/// A line for each rail whose transport counts by itself.
+fn rails(out: &mut String, look: &Look, name: &str, of: impl Fn(&RailTraffic) -> u64) {
+    for snapshot in look.contexts.values() {
+        for rail in &snapshot.rails {
+            if let Some(traffic) = &rail.traffic {
+                line(out, name, snapshot, &label(rail), of(traffic) as f64);
+            }
+        }
+    }
+}
+
+fn label(rail: &Rail) -> String {
+    format!(",rail=\"{}/{}\"", escaped(&rail.transport), rail.number)
 }
 
 fn head(out: &mut String, name: &str, help: &str, kind: &str) {

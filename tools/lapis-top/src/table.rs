@@ -1,6 +1,6 @@
 //! Jobs as lines of a terminal.
 
-use crate::gather::{Job, Row};
+use crate::gather::{Job, Rail, RailState, Row};
 use std::fmt::Write;
 
 /// The jobs, at most so many lines of them.
@@ -22,18 +22,7 @@ pub(crate) fn text(jobs: &[Job], rails: bool, most: usize) -> String {
         for row in &job.contexts {
             lines.push(line(row));
             if rails {
-                lines.extend(row.rails.iter().map(|rail| {
-                    format!(
-                        "        rail {}: {} peers, {} silent, {} datagrams open, {} B of {} B in flight, credit {} B",
-                        rail.rail,
-                        rail.peers,
-                        rail.suspects,
-                        rail.datagrams_open,
-                        rail.bytes_in_flight,
-                        rail.window,
-                        rail.credit
-                    )
-                }));
+                lines.extend(row.rails.iter().map(of_rail));
             }
         }
     }
@@ -46,10 +35,38 @@ pub(crate) fn text(jobs: &[Job], rails: bool, most: usize) -> String {
     lines.join("\n")
 }
 
+fn of_rail(rail: &Rail) -> String {
+    let name = format!("        rail {}: {} peers", rail.rail, rail.peers);
+    match &rail.state {
+        RailState::Datagrams { datagrams_open, bytes_in_flight, window, credit } => format!(
+            "{name}, {} silent, {datagrams_open} datagrams open, {bytes_in_flight} B of {window} B in flight, \
+             credit {credit} B",
+            rail.suspects
+        ),
+        RailState::Traffic {
+            up,
+            messages_sent,
+            messages_received,
+            bytes_sent,
+            bytes_received,
+            transfers,
+            renewals,
+        } => format!(
+            "{name}, {} left, {}, {messages_sent} messages and {bytes_sent} B out, {messages_received} and \
+             {bytes_received} B in, {transfers} transfers, opened anew {renewals} times",
+            rail.suspects,
+            if *up { "up" } else { "down" },
+        ),
+    }
+}
+
 fn line(row: &Row) -> String {
     let task = if row.context == 0 { row.task.to_string() } else { format!("{}/{}", row.task, row.context) };
-    let credit: u64 = row.rails.iter().map(|rail| rail.credit).sum();
-    let credit = if row.rails.is_empty() { "-".to_owned() } else { short(credit as f64) };
+    let credits = row.rails.iter().filter_map(|rail| match rail.state {
+        RailState::Datagrams { credit, .. } => Some(credit),
+        RailState::Traffic { .. } => None,
+    });
+    let credit = credits.reduce(|all, one| all + one).map_or("-".to_owned(), |all| short(all as f64));
     format!(
         "{task:>7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>5} {credit:>7}  {}",
         row.process,

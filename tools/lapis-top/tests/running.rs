@@ -66,6 +66,41 @@ fn a_job_is_shown_as_a_table_as_json_and_for_prometheus() {
 }
 
 #[test]
+fn rails_of_rdma_show_what_each_has_carried() {
+    let task = program("lapis-testing", "lapis-job-task");
+    let job = Job::new(2).var("LAPIS_TRANSPORT", "rdma").var("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm");
+    let job = job.var("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2");
+    let mut running = job.start(task, &["put-and-wait"]);
+    running.read_lines(2);
+    std::thread::sleep(Duration::from_millis(500));
+    let job = job_of(&running);
+    let table = run(lapis_top(&["--once", "--rails", &job])).expect_quiet(0).out;
+    for rail in 0..2 {
+        let line = format!("rail rdma/{rail}: 1 peers, 0 left, up, ");
+        assert_eq!(table.matches(&line).count(), 2, "{table}");
+    }
+    let json = run(lapis_top(&["--once", "--json", &job])).expect_quiet(0).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let rails: Vec<_> =
+        (0..2).flat_map(|task| json[0]["contexts"][task]["rails"].as_array().unwrap().clone()).collect();
+    assert_eq!(rails.len(), 4, "{json}");
+    let sum = |name: &str| -> u64 { rails.iter().map(|rail| rail[name].as_u64().unwrap()).sum() };
+    // Each task has put four megabytes in pieces of half a megabyte.
+    assert_eq!(sum("transfers"), 16, "{json}");
+    assert!(sum("bytes_sent") >= 8 << 20, "{json}");
+    assert!(sum("messages_sent") >= sum("messages_received"), "{json}");
+    assert!(sum("messages_received") > 0 && sum("renewals") == 0, "{json}");
+    assert!(rails.iter().all(|rail| rail["up"] == true && rail.get("credit").is_none()), "{json}");
+
+    let text = run(lapis_top(&["--prometheus", &job])).expect_quiet(0).out;
+    for name in ["rail_bytes_sent_total", "rail_transfers_total", "rail_up"] {
+        assert_eq!(text.lines().filter(|l| l.starts_with(&format!("lapis_{name}{{"))).count(), 4, "{text}");
+    }
+    assert!(!text.contains("lapis_rail_credit_bytes{"), "{text}");
+    end(running);
+}
+
+#[test]
 fn counts_of_a_task_that_computes_are_exact() {
     let running = hanging("udp", "computes");
     let json = run(lapis_top(&["--once", "--json", &job_of(&running)])).expect_quiet(0).out;

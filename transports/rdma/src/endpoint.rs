@@ -353,12 +353,22 @@ impl Endpoint {
         self.provider() == "verbs;ofi_rxm" && !shared
     }
 
+    /// Whether closing it while the answer of a get has come in part can end the process: before
+    /// 1.18 libfabric's tcp provider ends such a get twice, the second time without its name.
+    pub(crate) fn ends_gets_twice(&self) -> bool {
+        ends_gets_twice(&self.provider(), self.library.version())
+    }
+
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.
     pub(crate) fn stop(&mut self) {
         // SAFETY: opened once, and null from here on, which closing leaves alone; every libfabric
         // object begins with its head.
         unsafe { close(std::mem::replace(&mut self.ep, ptr::null_mut()).cast()) };
     }
+}
+
+fn ends_gets_twice(provider: &str, version: (u32, u32)) -> bool {
+    provider == "tcp;ofi_rxm" && version < (1, 18)
 }
 
 /// Whether an error of a send means: poll, then try again.
@@ -418,5 +428,17 @@ impl Drop for Endpoint {
             close(self.domain.cast());
             close(self.fabric.cast());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gets_end_twice_over_old_tcp_alone() {
+        assert!(ends_gets_twice("tcp;ofi_rxm", (1, 17)) && ends_gets_twice("tcp;ofi_rxm", (1, 14)));
+        assert!(!ends_gets_twice("tcp;ofi_rxm", (1, 18)) && !ends_gets_twice("tcp;ofi_rxm", (2, 0)));
+        assert!(!ends_gets_twice("verbs;ofi_rxm", (1, 17)));
     }
 }

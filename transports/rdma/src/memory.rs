@@ -149,10 +149,14 @@ impl Memory {
         let rails = &mut rails[..count];
         // SAFETY: the caller's promise.
         let all = unsafe { self.try_register(rails, range, Access::All) };
-        // Memory that can't be written can still be read by peers.
-        // SAFETY: the caller's promise, for the same range.
+        // Memory that can't be written can still be read by peers. Where there is no room, memory
+        // that can must not seem such: some providers end the connection of whoever writes there.
         let registrations = all
-            .or_else(|e| unsafe { self.try_register(rails, range, Access::PeersRead).map_err(|_| e) })
+            .or_else(|e| match e {
+                libc::ENOMEM => Err(e),
+                // SAFETY: the caller's promise, for the same range.
+                _ => unsafe { self.try_register(rails, range, Access::PeersRead).map_err(|_| e) },
+            })
             .map_err(|code| rails[0].endpoint.no_memory(range.len, code))?;
         if registrations.iter().any(|registered| registered.key() == u64::MAX) {
             return Err(TransportError::Unsupported);

@@ -5,7 +5,7 @@ use crate::endpoint::Endpoint;
 use crate::ffi::fi_addr_t;
 use crate::library::{Info, Library};
 use crate::receive::Receiver;
-use crate::send::{SIZE, Sender};
+use crate::send::{SIZE, Sender, Traffic};
 use crate::transfer::{Ended, Transfers};
 use lapis_core::transport::TransportError;
 
@@ -31,6 +31,8 @@ pub(crate) struct Rail {
     pub(crate) broken: bool,
     /// How often in a row no receive buffer could be posted where none was.
     pub(crate) refusals: u32,
+    /// What has come.
+    pub(crate) received: Traffic,
 }
 
 impl Rail {
@@ -45,7 +47,8 @@ impl Rail {
         }
         let transfers = Transfers::new(at, BOUNCE_KEY);
         let (life, closed, broken, refusals) = (0, false, false, 0);
-        Ok(Self { sender, receiver, transfers, endpoint, entry, life, closed, broken, refusals })
+        let received = Traffic::default();
+        Ok(Self { sender, receiver, transfers, endpoint, entry, life, closed, broken, refusals, received })
     }
 
     /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory

@@ -43,6 +43,24 @@ pub(crate) struct Sender {
     /// nothing leaves room for the others.
     waiting: VecDeque<usize>,
     inject: usize,
+    /// What libfabric has taken so far.
+    pub(crate) sent: Traffic,
+}
+
+/// Messages and their bytes, headers included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Traffic {
+    /// One more.
+    #[inline]
+    pub(crate) fn count(&mut self, bytes: usize) {
+        self.messages += 1;
+        self.bytes += bytes as u64;
+    }
 }
 
 impl Sender {
@@ -54,6 +72,7 @@ impl Sender {
             ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
             waiting: VecDeque::with_capacity(COUNT),
             inject: endpoint.inject_size().min(LONGEST_INJECTED),
+            sent: Traffic::default(),
         })
     }
 
@@ -89,7 +108,11 @@ impl Sender {
             match endpoint.inject(&message[..len], to) {
                 // A connection that is being made, for example.
                 Err(code) if is_busy(code) => {}
-                outcome => return outcome.map_err(Refused::Failed),
+                Err(code) => return Err(Refused::Failed(code)),
+                Ok(()) => {
+                    self.sent.count(len);
+                    return Ok(());
+                }
             }
         }
         self.write(endpoint, (peer, to), head, |out| join(out, parts))
@@ -121,9 +144,14 @@ impl Sender {
         }
         message[..header::LEN].copy_from_slice(&head.encode());
         message[header::LEN..header::LEN + payload.len()].copy_from_slice(payload);
-        endpoint
-            .inject(&message[..len], to)
-            .map_err(|code| if is_busy(code) { Refused::Busy } else { Refused::Failed(code) })
+        match endpoint.inject(&message[..len], to) {
+            Ok(()) => {
+                self.sent.count(len);
+                Ok(())
+            }
+            Err(code) if is_busy(code) => Err(Refused::Busy),
+            Err(code) => Err(Refused::Failed(code)),
+        }
     }
 
     /// Writes a message into a buffer and sends it; what libfabric doesn't take now waits here.
@@ -164,7 +192,9 @@ impl Sender {
         let Way { to, len, .. } = self.ways[index];
         let context = self.buffers.context(index);
         // SAFETY: the buffer and its context are left alone until `ended` frees them.
-        unsafe { endpoint.send(self.buffers.at(index), len, self.buffers.registration(), to, context) }
+        unsafe { endpoint.send(self.buffers.at(index), len, self.buffers.registration(), to, context) }?;
+        self.sent.count(len);
+        Ok(())
     }
 
     /// Sends what waits, up to a message whose peer can't be reached: that peer, and libfabric's

@@ -3,7 +3,8 @@
 //!
 //! A put that fails is not simply put again: its bytes may be on the wire still, and must not come
 //! when the memory has other contents. So its pieces wait until the peer has opened the rail anew
-//! at which they would arrive.
+//! at which they would arrive. So does the end of a put that failed for good, whose bytes then go
+//! in packets.
 
 use crate::endpoint::Remote;
 use crate::transfer::{Begun, Direction, Wish};
@@ -24,9 +25,12 @@ pub(crate) const FAILURES: u32 = 3;
 pub(crate) struct Piece {
     pub(crate) at: usize,
     pub(crate) len: usize,
-    /// The opening of a peer's rail, by path, that must have ended before it may go again.
-    pub(crate) after: Option<(usize, u32)>,
+    /// What must have ended before it may go again.
+    pub(crate) after: Option<Opening>,
 }
+
+/// One life of a peer's rail: the path to it, and how often the peer had closed it before.
+pub(crate) type Opening = (usize, u32);
 
 /// A transfer.
 pub(crate) struct Striped {
@@ -35,6 +39,8 @@ pub(crate) struct Striped {
     next: usize,
     piece: usize,
     again: Vec<Piece>,
+    /// Where bytes of pieces that failed for good may still arrive.
+    stray: Vec<Opening>,
     under_way: u32,
     /// How often it was the first to fail on a path.
     failures: u32,
@@ -93,6 +99,13 @@ impl Striped {
     fn is_begun(&self) -> bool {
         self.failed.is_some() || self.next == self.wish.local.len && self.again.is_empty()
     }
+
+    /// Whether bytes of it may still arrive though it has failed. `over` tells whether an opening
+    /// has ended.
+    fn may_arrive(&self, over: impl Fn(Opening) -> bool) -> bool {
+        let waiting = self.again.iter().filter_map(|piece| piece.after);
+        self.failed.is_some() && waiting.chain(self.stray.iter().copied()).any(|opening| !over(opening))
+    }
 }
 
 /// See the module.
@@ -116,8 +129,9 @@ impl Stripes {
             None => return false,
         };
         let piece = (wish.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
-        let (again, failed) = (Vec::new(), None);
-        self.all[place] = Some(Striped { wish, next: 0, piece, again, under_way: 0, failures: 0, failed });
+        let (again, stray, failed) = (Vec::new(), Vec::new(), None);
+        self.all[place] =
+            Some(Striped { wish, next: 0, piece, again, stray, under_way: 0, failures: 0, failed });
         self.ready.push_back(place);
         true
     }
@@ -154,10 +168,15 @@ impl Stripes {
     }
 
     /// After changes: it has ended, or waits to be begun, or is under way. The answer is the
-    /// transfer that has ended, and how.
-    pub(crate) fn settle(&mut self, place: usize) -> Option<(Wish, Result<(), i32>)> {
+    /// transfer that has ended, and how. `over`: whether an opening of a peer's rail has ended.
+    pub(crate) fn settle(
+        &mut self,
+        place: usize,
+        over: impl Fn(PeerId, Opening) -> bool,
+    ) -> Option<(Wish, Result<(), i32>)> {
         let striped = self.all.get(place)?.as_ref()?;
-        if !striped.is_begun() {
+        let peer = striped.wish.peer;
+        if !striped.is_begun() || striped.may_arrive(|opening| over(peer, opening)) {
             if !self.ready.contains(&place) {
                 self.ready.push_back(place);
             }
@@ -172,14 +191,16 @@ impl Stripes {
         Some((wish, failed.map_or(Ok(()), Err)))
     }
 
-    /// A piece has ended. With `again` it goes again.
-    pub(crate) fn ended(&mut self, part: &Wish, again: bool, after: Option<(usize, u32)>) {
+    /// A piece has ended. With `again` it goes again. `after`: where bytes of it may still arrive.
+    pub(crate) fn ended(&mut self, part: &Wish, again: bool, after: Option<Opening>) {
         let Some(striped) = self.get_mut(part.token as usize) else { return };
         striped.under_way -= 1;
+        let after = after.filter(|_| part.direction == Direction::Put);
         if again {
             let at = part.local.ptr.addr() - striped.wish.local.ptr.addr();
-            let after = after.filter(|_| part.direction == Direction::Put);
             striped.again.push(Piece { at, len: part.local.len, after });
+        } else {
+            striped.stray.extend(after);
         }
     }
 
@@ -206,6 +227,11 @@ mod tests {
         stripes
     }
 
+    /// No bytes arrive late.
+    fn over(_: PeerId, _: Opening) -> bool {
+        true
+    }
+
     /// Begins all that may be, and gives the parts.
     fn begin(stripes: &mut Stripes, may: impl Fn(&Piece) -> bool) -> Vec<Wish> {
         let mut parts = Vec::new();
@@ -220,7 +246,7 @@ mod tests {
             ));
             striped.begun();
         }
-        assert!(stripes.settle(place).is_none());
+        assert!(stripes.settle(place, over).is_none());
         parts
     }
 
@@ -237,7 +263,7 @@ mod tests {
             );
             for (left, part) in (0..parts.len()).rev().zip(&parts) {
                 stripes.ended(part, false, None);
-                assert_eq!(stripes.settle(0).is_some(), left == 0);
+                assert_eq!(stripes.settle(0, over).is_some(), left == 0);
             }
             assert!(stripes.is_idle());
         }
@@ -250,16 +276,16 @@ mod tests {
             let parts = begin(&mut stripes, |_| true);
             for part in &parts {
                 stripes.ended(part, part.remote.addr == parts[1].remote.addr, Some((0, 3)));
-                assert!(stripes.settle(0).is_none());
+                assert!(stripes.settle(0, over).is_none());
             }
-            let over = |life: u32| move |piece: &Piece| piece.after.is_none_or(|(_, old)| life > old);
-            let early = begin(&mut stripes, over(3));
+            let closed = |life: u32| move |piece: &Piece| piece.after.is_none_or(|(_, old)| life > old);
+            let early = begin(&mut stripes, closed(3));
             assert_eq!(early.len(), usize::from(direction == Direction::Get));
-            let late = begin(&mut stripes, over(4));
+            let late = begin(&mut stripes, closed(4));
             let again = early.first().or(late.first()).expect("it goes again");
             assert_eq!((again.remote.addr, again.local.len), (parts[1].remote.addr, parts[1].local.len));
             stripes.ended(again, false, None);
-            assert!(matches!(stripes.settle(0), Some((Wish { token: 9, .. }, Ok(())))));
+            assert!(matches!(stripes.settle(0, over), Some((Wish { token: 9, .. }, Ok(())))));
         }
     }
 
@@ -271,7 +297,7 @@ mod tests {
         let striped = stripes.get_mut(place).expect("it is there");
         let piece = striped.next(|_| true).expect("it has one");
         striped.put_back(piece);
-        assert!(stripes.settle(place).is_none() && stripes.wait_for(1), "a path refused it");
+        assert!(stripes.settle(place, over).is_none() && stripes.wait_for(1), "a path refused it");
         assert_eq!(begin(&mut stripes, |_| true).len(), 1);
         assert!(!stripes.wait_for(1), "it is under way");
     }
@@ -291,9 +317,35 @@ mod tests {
         assert_eq!(stripes.abandon(2, 5), []);
         assert_eq!(stripes.abandon(1, 5), [0]);
         for (left, part) in (0..parts.len()).rev().zip(&parts) {
-            assert!(stripes.settle(0).is_none());
+            assert!(stripes.settle(0, over).is_none());
             stripes.ended(part, left > 1, None);
         }
-        assert_eq!(stripes.settle(0).map(|(_, outcome)| outcome), Some(Err(5)));
+        assert_eq!(stripes.settle(0, over).map(|(_, outcome)| outcome), Some(Err(5)));
+    }
+
+    #[test]
+    fn a_put_that_failed_for_good_ends_when_nothing_of_it_can_arrive_any_more() {
+        for direction in [Direction::Put, Direction::Get] {
+            let mut stripes = striped(direction, 3 * SHORTEST);
+            let parts = begin(&mut stripes, |_| true);
+            // One waits to go again, one failed for good, one was refused where it would arrive.
+            stripes.ended(&parts[0], true, Some((0, 4)));
+            stripes.ended(&parts[1], false, Some((1, 7)));
+            stripes.get_mut(0).expect("it is there").fail(5);
+            stripes.ended(&parts[2], false, None);
+            let lives = |first: u32, second: u32| {
+                move |peer: PeerId, (path, life): Opening| {
+                    assert_eq!(peer, 1);
+                    [first, second][path] > life
+                }
+            };
+            if direction == Direction::Put {
+                assert!(stripes.settle(0, lives(4, 8)).is_none());
+                assert!(stripes.settle(0, lives(5, 7)).is_none());
+                assert!(stripes.has_ready(), "it is looked at again");
+            }
+            assert_eq!(stripes.settle(0, lives(5, 8)).map(|(_, outcome)| outcome), Some(Err(5)));
+            assert!(!stripes.has_ready() && stripes.is_idle());
+        }
     }
 }

@@ -12,6 +12,7 @@
 use crate::buffers::Buffers;
 use crate::endpoint::{Access, Context, Endpoint, Local, Registration, Remote, is_busy};
 use crate::memory::Memory;
+use crate::send::Traffic;
 use lapis_core::transport::{PeerId, RawSlice, TransportError};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -105,6 +106,9 @@ pub(crate) struct Transfers {
     bounce_key: u64,
     /// The endpoint's number among this task's.
     rail: usize,
+    /// Puts and gets that have ended well, and their bytes.
+    pub(crate) put: Traffic,
+    pub(crate) got: Traffic,
 }
 
 impl Transfers {
@@ -120,6 +124,8 @@ impl Transfers {
             doomed: 0,
             bounce_key,
             rail,
+            put: Traffic::default(),
+            got: Traffic::default(),
         }
     }
 
@@ -322,6 +328,12 @@ impl Transfers {
         }
         self.give_back(side);
         self.free.push(index);
+        if outcome.is_ok() {
+            match wish.direction {
+                Direction::Put => self.put.count(wish.local.len),
+                Direction::Get => self.got.count(wish.local.len),
+            }
+        }
         (!told).then_some(Ended { wish, outcome })
     }
 

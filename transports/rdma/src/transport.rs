@@ -5,6 +5,7 @@ mod failover;
 mod loss;
 mod one_sided;
 mod open;
+mod report;
 mod stripe;
 mod watch;
 
@@ -22,8 +23,8 @@ use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
-    Status, Transport, TransportError,
+    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
+    RemoteAddr, Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -60,6 +61,9 @@ pub struct Rdma {
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
     ordered: bool,
+    /// Whether gets are possible: not where closing one of several rails under them would end the
+    /// process.
+    gets: bool,
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
@@ -269,12 +273,17 @@ impl Transport for Rdma {
         let (major, minor) = self.library;
         let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
         let provider = self.rails[0].endpoint.provider();
-        let note = format!("{provider} on {} (libfabric {major}.{minor})", devices.join(", "));
+        let gets = if self.gets { "" } else { ", no gets" };
+        let (devices, rails) = (devices.join(", "), self.told_of_rails());
+        let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}");
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
         caps.set(Caps::WAIT, self.sleeps);
         if !self.rails.iter().all(|rail| rail.endpoint.is_one_sided()) {
             caps -= ONE_SIDED;
+        }
+        if !self.gets {
+            caps -= Caps::GET_ZCOPY;
         }
         Attributes { caps, limits, note }
     }
@@ -343,6 +352,12 @@ impl Transport for Rdma {
 
     fn disconnect(&mut self, peer: PeerId) {
         self.forget(peer);
+    }
+
+    fn rails(&mut self, reports: &mut [RailReport]) -> usize {
+        let count = self.rails.len().min(reports.len());
+        reports.iter_mut().zip(0..count).for_each(|(report, rail)| *report = self.report(rail));
+        count
     }
 
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {

@@ -60,8 +60,9 @@ fn the_suite_passes_over_verbs_devices() {
         &["a_case_passes_with_processes"]
     };
     // One after the other, for such machines are slow; all of them, and what fails is listed.
+    // A machine's first line may end up in what it says while it starts.
     let script = format!(
-        r#"failed=
+        r#"echo; failed=
 for test in {tests}; do for case in {cases}; do
   if out=$({CASE}=$case "$0" "$test" --exact --nocapture --test-threads=1 2>&1); then
     echo "passed: $case ($test)"

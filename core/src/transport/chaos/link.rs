@@ -5,7 +5,7 @@ use crate::sync::{Arc, Mutex};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
     Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams, PeerId,
-    RawSlice, RegionInfo, RemoteAddr, Sleeper, Status, Transport, TransportError, Waiter, Window,
+    RailReport, RawSlice, RegionInfo, RemoteAddr, Sleeper, Status, Transport, TransportError, Waiter, Window,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -399,6 +399,10 @@ impl Transport for ChaosLink {
 
     fn disarm(&mut self) {
         self.inner().disarm();
+    }
+
+    fn rails(&mut self, reports: &mut [RailReport]) -> usize {
+        self.inner().rails(reports)
     }
 
     fn set_interrupts(&mut self, on: bool) {

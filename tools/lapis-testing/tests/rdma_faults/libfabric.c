@@ -2,10 +2,11 @@
  * libfabric with faults: loaded in libfabric's place, it hands every call on to the real one, whose
  * path is REAL, and has chosen calls fail.
  *
- * LAPIS_TEST_FAULTS is a list of WHAT:FROM:COUNT:ERROR[:TO], separated by commas. The COUNT calls
- * of the kind WHAT from number FROM on (the first one is 1; COUNT 0 means all) fail with that error.
- * With TO only calls count whose peer was the TO-th, from 0 on, to be made known; messages and
- * transfers have peers. The list holds for the task that LAPIS_TEST_FAULTS_TASK names, or all.
+ * LAPIS_TEST_FAULTS is a list of [TASK/]WHAT[@RAIL]:FROM:COUNT:ERROR[:TO], separated by commas. The
+ * COUNT calls of the kind WHAT from number FROM on (the first one is 1; COUNT 0 means all) fail with
+ * that error. With TO only calls count whose peer was the TO-th, from 0 on, to be made known; messages
+ * and transfers have peers. With RAIL only calls on that rail of the task's count, from 0 on. An entry
+ * holds for the task that it names, or that LAPIS_TEST_FAULTS_TASK names, or all.
  *
  *   domain, queue, endpoint        opening one
  *   register                       a registration
@@ -16,11 +17,17 @@
  *   sent, moved                    a message or transfer that has ended well is said to have failed
  *   poll                           a look at the completion queue
  *   cut                            beginning anything with a peer, and for COUNT ms from then on nothing ends or
- *                                  arrives either, on any rail
+ *                                  arrives either
+ *   blackout                       from beginning a write on, for all tasks that share the file of zeroes that
+ *                                  LAPIS_TEST_FAULTS_SHARED names: no transfer ends, and after HOLD ms all is
+ *                                  cut, for COUNT ms
+ *   lone                           from when rail 0 is opened for the FROM-th time, all other rails are cut
+ *   version                        no failure: libfabric says that its version is ERROR / 100 . ERROR % 100
  *
  * Each list entry says on standard error when it has its first effect.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -31,19 +38,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 /* HEADER: bytes of transports/rdma/src/header.rs */
-enum { MOST = 8, ANYBODY = -1, HEADER = 24 };
+enum { MOST = 8, ANYBODY = -1, ANY_RAIL = -1, HEADER = 24, HOLD = 300 };
 
 static struct fault {
-    char what[16];
-    long from, count, error, to, calls;
+    char what[32];
+    long from, count, error, to, calls, rail;
 } faults[MOST];
 static int fault_count;
 
-/* One endpoint of each process has faults: the objects' own tables, as they were. */
+/* Domains in their order, and endpoints and queues with the rail that they belong to. */
+static void *domains[8];
+static struct part {
+    void *object;
+    long rail;
+} parts[256];
+/* When cuts end, by entry. */
+static long own_ends[MOST], *ends = own_ends;
+
+/* The objects' own tables, as they were: those of one provider's objects are the same. */
 static struct fi_ops_fabric fabric_ops, *real_fabric;
 static struct fi_ops_domain domain_ops, *real_domain;
 static struct fi_ops_mr mr_ops, *real_mr;
@@ -53,6 +70,12 @@ static struct fi_ops_cq cq_ops, *real_cq;
 static struct fi_ops_av av_ops, *real_av;
 static fi_addr_t known[64];
 static long known_count;
+/* Transfers that have ended and are not told of yet. */
+static struct held {
+    void *queue;
+    struct fi_cq_data_entry entry;
+} held[1024];
+static int held_count;
 /* What is said to have failed, until it is asked for. */
 static struct fi_cq_err_entry failed;
 static int has_failed;
@@ -70,19 +93,68 @@ static void *real(const char *name) {
     return found;
 }
 
+/* The rail of a domain, an endpoint or a queue. */
+static long rail_of(const void *object) {
+    long i;
+    for (i = 0; i < 8; i++)
+        if (domains[i] == object)
+            return i;
+    for (i = 0; i < 256; i++)
+        if (parts[i].object == object)
+            return parts[i].rail;
+    return ANY_RAIL;
+}
+
+/* An object of a domain's was opened, perhaps where one was that is closed. */
+static void belongs(void *object, const void *domain) {
+    int i;
+    for (i = 0; i < 256; i++)
+        if (parts[i].object == object || parts[i].object == NULL) {
+            parts[i].object = object;
+            parts[i].rail = rail_of(domain);
+            return;
+        }
+}
+
+static void share_ends(void) {
+    const char *path = getenv("LAPIS_TEST_FAULTS_SHARED");
+    int file = path == NULL ? -1 : open(path, O_RDWR);
+    void *memory = file < 0 ? MAP_FAILED : mmap(NULL, sizeof own_ends, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED)
+        ends = memory;
+    else if (path != NULL)
+        abort();
+}
+
 static void read_faults(void) {
+    static int done;
     const char *text = getenv("LAPIS_TEST_FAULTS"), *task = getenv("LAPIS_TEST_FAULTS_TASK");
     const char *me = getenv("LAPIS_TASK");
-    if (text == NULL || fault_count > 0 || (task != NULL && (me == NULL || strcmp(task, me) != 0)))
+    if (text == NULL || done || (task != NULL && (me == NULL || strcmp(task, me) != 0)))
         return;
+    done = 1;
+    share_ends();
     while (fault_count < MOST) {
         struct fault *f = &faults[fault_count];
+        char named[32], *what = named, *mark;
         f->to = ANYBODY;
-        if (sscanf(text, "%15[a-z]:%ld:%ld:%ld:%ld", f->what, &f->from, &f->count, &f->error, &f->to) < 4) {
+        f->rail = ANY_RAIL;
+        if (sscanf(text, "%31[^:,]:%ld:%ld:%ld:%ld", named, &f->from, &f->count, &f->error, &f->to) < 4) {
             fprintf(stderr, "faults: %s is no list of faults\n", text);
             abort();
         }
-        fault_count++;
+        if ((mark = strchr(what, '@')) != NULL) {
+            *mark = 0;
+            f->rail = atol(mark + 1);
+        }
+        if ((mark = strchr(what, '/')) != NULL) {
+            *mark = 0;
+            what = me != NULL && strcmp(named, me) == 0 ? mark + 1 : NULL;
+        }
+        if (what != NULL) {
+            snprintf(f->what, sizeof f->what, "%s", what);
+            fault_count++;
+        }
         if ((text = strchr(text, ',')) == NULL)
             return;
         text++;
@@ -95,30 +167,68 @@ static long now_ms(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The error number of calls while the cables are pulled, or 0; `counts`: whether this call may begin that. */
-static int cut(int counts) {
-    static long ends[MOST];
+/* The error number of calls on a rail while its cable is pulled, or 0; `counts`: whether this call may begin that. */
+static int cut(const void *object, int counts) {
+    long rail = rail_of(object);
     int i, error = 0;
     for (i = 0; i < fault_count; i++) {
         struct fault *f = &faults[i];
-        if (strcmp(f->what, "cut") != 0)
+        if (strcmp(f->what, "lone") == 0 && rail != 0 && f->calls >= f->from)
+            error = (int)f->error;
+        if (strcmp(f->what, "blackout") == 0 && now_ms() < ends[i] && now_ms() >= ends[i] - f->count)
+            error = (int)f->error;
+        if (strcmp(f->what, "cut") != 0 || (f->rail != ANY_RAIL && f->rail != rail))
             continue;
-        if (counts && ++f->calls == f->from) {
+        if (counts && ++f->calls == f->from && ends[i] == 0) {
             fprintf(stderr, "faults: cut %ld of process %ld begins\n", f->calls, (long)getpid());
             ends[i] = now_ms() + f->count;
         }
-        if (f->calls >= f->from && now_ms() < ends[i])
+        if (now_ms() < ends[i])
             error = (int)f->error;
     }
     return error;
 }
 
-/* Counts a call; the error number that it is to fail with, or 0. */
-static int fault(const char *what, fi_addr_t to) {
+/* Counts writes, of which one begins a blackout. */
+static void count_write(void) {
+    int i;
+    for (i = 0; i < fault_count; i++) {
+        struct fault *f = &faults[i];
+        if (strcmp(f->what, "blackout") == 0 && ++f->calls == f->from && ends[i] == 0) {
+            fprintf(stderr, "faults: a blackout of process %ld begins\n", (long)getpid());
+            ends[i] = now_ms() + HOLD + f->count;
+        }
+    }
+}
+
+/* Whether no transfer may end now. */
+static int holds(void) {
+    int i;
+    for (i = 0; i < fault_count; i++)
+        if (strcmp(faults[i].what, "blackout") == 0 && now_ms() < ends[i])
+            return 1;
+    return 0;
+}
+
+/* What was held of a queue: given to it, or dropped with it. Whether there was any. */
+static int release(const void *queue, struct fi_cq_data_entry *entry) {
+    int i, found = 0;
+    for (i = 0; i < held_count && !(found && entry != NULL); i++)
+        if (held[i].queue == queue) {
+            if (entry != NULL)
+                *entry = held[i].entry;
+            held[i--] = held[--held_count];
+            found = 1;
+        }
+    return found;
+}
+
+/* Counts a call on an object; the error number that it is to fail with, or 0. */
+static int fault(const char *what, const void *object, fi_addr_t to) {
     int i, error = 0;
     for (i = 0; i < fault_count; i++) {
         struct fault *f = &faults[i];
-        if (strcmp(f->what, what) != 0)
+        if (strcmp(f->what, what) != 0 || (f->rail != ANY_RAIL && f->rail != rail_of(object)))
             continue;
         if (f->to != ANYBODY && (f->to >= known_count || known[f->to] != to))
             continue;
@@ -133,39 +243,40 @@ static int fault(const char *what, fi_addr_t to) {
 }
 
 static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, fi_addr_t to) {
-    int greets = len <= HEADER, error = fault(greets ? "greet" : "inject", to);
+    int greets = len <= HEADER, error = fault(greets ? "greet" : "inject", ep, to);
     if (error == 0)
-        error = cut(1);
+        error = cut(ep, 1);
     if (error != 0)
         return -error;
-    if (!greets && fault("lose", to) != 0)
+    if (!greets && fault("lose", ep, to) != 0)
         return 0;
     return real_msg->inject(ep, bytes, len, to);
 }
 
 static ssize_t faulty_send(struct fid_ep *ep, const void *bytes, size_t len, void *desc, fi_addr_t to, void *context) {
-    int error = fault("send", to);
+    int error = fault("send", ep, to);
     if (error == 0)
-        error = cut(1);
+        error = cut(ep, 1);
     return error != 0 ? -error : real_msg->send(ep, bytes, len, desc, to, context);
 }
 
 static ssize_t faulty_receive(struct fid_ep *ep, const struct fi_msg *message, uint64_t flags) {
-    int error = fault("post", FI_ADDR_UNSPEC);
+    int error = fault("post", ep, FI_ADDR_UNSPEC);
     return error != 0 ? -error : real_msg->recvmsg(ep, message, flags);
 }
 
 static ssize_t faulty_write(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
-    int error = fault("write", message->addr);
+    int error = fault("write", ep, message->addr);
+    count_write();
     if (error == 0)
-        error = cut(1);
+        error = cut(ep, 1);
     return error != 0 ? -error : real_rma->writemsg(ep, message, flags);
 }
 
 static ssize_t faulty_read(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
-    int error = fault("read", message->addr);
+    int error = fault("read", ep, message->addr);
     if (error == 0)
-        error = cut(1);
+        error = cut(ep, 1);
     return error != 0 ? -error : real_rma->readmsg(ep, message, flags);
 }
 
@@ -176,22 +287,27 @@ static ssize_t faulty_poll(struct fid_cq *cq, void *entries, size_t count) {
     /* libfabric's own look, before a sleep */
     if (count == 0)
         return real_cq->read(cq, entries, count);
-    error = fault("poll", FI_ADDR_UNSPEC);
+    error = fault("poll", cq, FI_ADDR_UNSPEC);
     if (error != 0)
         return -error;
-    if (cut(0) != 0)
+    if (cut(cq, 0) != 0)
         return -FI_EAGAIN;
     if (has_failed)
         return -FI_EAVAIL;
     if (fault_count == 0)
         return real_cq->read(cq, entries, count);
-    n = real_cq->read(cq, entries, 1);
+    n = !holds() && release(cq, entry) ? 1 : real_cq->read(cq, entries, 1);
     if (n != 1)
         return n;
+    if ((entry->flags & FI_RMA) && holds() && held_count < 1024) {
+        held[held_count].queue = cq;
+        held[held_count++].entry = *entry;
+        return -FI_EAGAIN;
+    }
     if (entry->flags & FI_RMA)
-        error = fault("moved", FI_ADDR_UNSPEC);
+        error = fault("moved", cq, FI_ADDR_UNSPEC);
     else if (entry->flags & FI_SEND)
-        error = fault("sent", FI_ADDR_UNSPEC);
+        error = fault("sent", cq, FI_ADDR_UNSPEC);
     if (error == 0)
         return 1;
     memset(&failed, 0, sizeof failed);
@@ -219,7 +335,7 @@ static int faulty_insert(struct fid_av *av, const void *address, size_t count, f
 
 static int faulty_register(struct fid *fid, const void *at, size_t len, uint64_t access, uint64_t offset, uint64_t key,
                            uint64_t flags, struct fid_mr **mr, void *context) {
-    int error = fault("register", FI_ADDR_UNSPEC);
+    int error = fault("register", fid, FI_ADDR_UNSPEC);
     return error != 0 ? -error : real_mr->reg(fid, at, len, access, offset, key, flags, mr, context);
 }
 
@@ -235,10 +351,12 @@ static int faulty_register(struct fid *fid, const void *at, size_t len, uint64_t
     } while (0)
 
 static int faulty_cq(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context) {
-    int error = fault("queue", FI_ADDR_UNSPEC);
+    int error = fault("queue", domain, FI_ADDR_UNSPEC);
     if (error == 0)
         error = -real_domain->cq_open(domain, attr, cq, context);
     if (error == 0) {
+        belongs(*cq, domain);
+        release(*cq, NULL);
         REPLACE((*cq)->ops, cq_ops, real_cq);
         cq_ops.read = faulty_poll;
         cq_ops.readerr = faulty_poll_error;
@@ -256,10 +374,14 @@ static int faulty_av(struct fid_domain *domain, struct fi_av_attr *attr, struct 
 }
 
 static int faulty_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context) {
-    int error = fault("endpoint", FI_ADDR_UNSPEC);
+    int i, error = fault("endpoint", domain, FI_ADDR_UNSPEC);
+    for (i = 0; i < fault_count; i++)
+        if (strcmp(faults[i].what, "lone") == 0 && rail_of(domain) == 0 && ++faults[i].calls == faults[i].from)
+            fprintf(stderr, "faults: rail 0 of process %ld is alone\n", (long)getpid());
     if (error == 0)
         error = -real_domain->endpoint(domain, info, ep, context);
     if (error == 0) {
+        belongs(*ep, domain);
         REPLACE((*ep)->msg, msg_ops, real_msg);
         msg_ops.inject = faulty_inject;
         msg_ops.send = faulty_send;
@@ -272,10 +394,13 @@ static int faulty_endpoint(struct fid_domain *domain, struct fi_info *info, stru
 }
 
 static int faulty_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context) {
-    int error = fault("domain", FI_ADDR_UNSPEC);
+    int error = fault("domain", fabric, FI_ADDR_UNSPEC);
     if (error == 0)
         error = -real_fabric->domain(fabric, info, domain, context);
     if (error == 0) {
+        static int count;
+        if (count < 8)
+            domains[count++] = *domain;
         REPLACE((*domain)->ops, domain_ops, real_domain);
         domain_ops.cq_open = faulty_cq;
         domain_ops.av_open = faulty_av;
@@ -320,6 +445,13 @@ const char *fi_strerror(int error) {
 }
 
 uint32_t fi_version(void) {
-    uint32_t (*call)(void) = real("fi_version");
-    return call();
+    uint32_t (*call)(void) = real("fi_version"), version = call();
+    int i;
+    read_faults();
+    for (i = 0; i < fault_count; i++)
+        if (strcmp(faults[i].what, "version") == 0) {
+            version = FI_VERSION((uint32_t)faults[i].error / 100, (uint32_t)faults[i].error % 100);
+            fprintf(stderr, "faults: libfabric is said to be %u.%u\n", FI_MAJOR(version), FI_MINOR(version));
+        }
+    return version;
 }

@@ -67,7 +67,10 @@ impl Rdma {
             Completion::Sent { context } => {
                 r.sender.ended(context);
             }
-            Completion::Received { bytes, len } => return self.accept(rail, bytes, len),
+            Completion::Received { bytes, len } => {
+                r.received.count(len);
+                return self.accept(rail, bytes, len);
+            }
             Completion::Released { context } => r.receiver.release(context),
             Completion::Moved { context } => {
                 let index = r.transfers.index_of(context)?;

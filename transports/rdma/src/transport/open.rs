@@ -80,6 +80,15 @@ fn finish(
             rails[0].endpoint.provider()
         ));
     }
+    let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
+    if !gets {
+        let (major, minor) = library.version();
+        host.info(format_args!(
+            "targets put what this task would get, and short gets go in packets: over several rails libfabric \
+             {major}.{minor} could end this process if one fails amid a get of {} (1.18 does not)",
+            rails[0].endpoint.provider()
+        ));
+    }
     for (at, rail) in rails.iter().enumerate() {
         host.debug(format_args!(
             "task {}, rail {at}: provider {}, domain {}, network {}",
@@ -105,6 +114,7 @@ fn finish(
         early: VecDeque::new(),
         refused: false,
         ordered,
+        gets,
         watched: Vec::new(),
         next_look: now,
         to_renew: Vec::new(),

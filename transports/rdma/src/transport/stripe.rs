@@ -5,7 +5,7 @@ use super::loss::{Sign, is_refusal, means_loss};
 use crate::endpoint::{Remote, is_busy};
 use crate::path::Path;
 use crate::peers::Peer;
-use crate::stripes::Piece;
+use crate::stripes::{Opening, Piece};
 use crate::transfer::{Begun, Direction, Ended, Wish};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::time::Instant;
@@ -43,10 +43,19 @@ impl Rdma {
     }
 
     fn settle_stripe(&mut self, place: usize) {
-        if let Some((wish, outcome)) = self.stripes.settle(place) {
-            let event = self.told(wish, outcome);
-            self.early.push_back(event);
-        }
+        let event = self.end_of_stripe(place);
+        self.early.extend(event);
+    }
+
+    /// What core is told if a transfer has ended. A put that failed has not while the peer may
+    /// still take bytes of it, unless the peer is gone.
+    fn end_of_stripe(&mut self, place: usize) -> Option<Event> {
+        let Self { stripes, peers, .. } = self;
+        let (wish, outcome) = stripes.settle(place, |peer, (path, life)| {
+            let p = peers.get(peer).filter(|p| !p.down);
+            p.and_then(|p| p.paths.get(path)).is_none_or(|path| path.life > life)
+        })?;
+        Some(self.told(wish, outcome))
     }
 
     /// Begins a piece of a transfer; false if none can be for now.
@@ -119,8 +128,7 @@ impl Rdma {
             }
             Ok(()) => {}
         }
-        let (wish, outcome) = self.stripes.settle(place)?;
-        Some(self.told(wish, outcome))
+        self.end_of_stripe(place)
     }
 
     /// Notes at a path that a piece has ended. `None`: the peer is gone, or has no such path.
@@ -135,6 +143,7 @@ impl Rdma {
         let Begun { at: begun, life } = wish.piece?;
         // What began before the peer closed its rail has failed by that.
         let of_now = life == path.life;
+        let mut may_arrive = false;
         match outcome {
             Ok(()) => {
                 p.strikes = 0;
@@ -142,11 +151,11 @@ impl Rdma {
                 path.answered = number;
             }
             Err(code) => {
-                let unsafe_put = of_now && !is_refusal(code) && wish.direction == Direction::Put;
-                path.unsafe_puts |= alive && unsafe_put;
+                may_arrive = of_now && !is_refusal(code) && wish.direction == Direction::Put;
+                path.unsafe_puts |= alive && may_arrive;
             }
         }
-        let (first, after) = (path.up && of_now, Some((at, life)));
+        let (first, after) = (path.up && of_now, may_arrive.then_some((at, life)));
         alive.then_some(PieceEnd { of_now, first, after })
     }
 
@@ -178,8 +187,8 @@ struct PieceEnd {
     of_now: bool,
     /// Nothing had shown before that the path has failed.
     first: bool,
-    /// What must have ended before a put may go again.
-    after: Option<(usize, u32)>,
+    /// Where bytes of a put may still arrive: what must have ended before it goes again.
+    after: Option<Opening>,
 }
 
 /// Paths, by number, that take nothing though nothing is under way there.

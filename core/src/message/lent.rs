@@ -1,0 +1,227 @@
+//! Memory that this task lends to a peer for one transfer, which the peer then carries out by the
+//! transport: straight from memory to memory, where neither is registered for longer.
+//!
+//! A long message, and a long put to memory that the target has not registered, are announced with
+//! a key for the origin's memory, and the target fetches them. A long get of such memory is asked
+//! for with a key for the origin's memory, and the target puts the data there. Each side registers
+//! its own memory for as long as this takes, unless it is registered already: here by core, at the
+//! other side by the transport. Whatever a transport refuses goes in packets.
+//!
+//! Registrations are not kept for a next time: nothing tells when a program unmaps its memory.
+
+use super::bulk::Way;
+use super::keyed::{Parties, by_key, fetching};
+use super::{Direction, Operation, Pull, TrustedDestination, TrustedSource, Waiting};
+use crate::context::{Arrival, Locked, Notify, State};
+use crate::counter::Counter;
+use crate::error::Result;
+use crate::handlers::Run;
+use crate::message::dispatch::arrival_of;
+use crate::state::{Registration, Transfer};
+use crate::transport::{Caps, PeerId, RawSlice};
+use crate::wire::{Header, Kind};
+
+/// From this length on memory is registered for as long as one transfer takes.
+pub(super) const LENT_FROM: u64 = 64 << 10;
+
+/// Memory that a peer is told of.
+pub(super) struct Loan {
+    /// Its address here.
+    pub(super) address: u64,
+    /// What the transport's peers name it by; 0 where there are no keys.
+    pub(super) key: u64,
+    /// What is to be [released](State::release) afterwards.
+    pub(super) lent: Option<Registration>,
+}
+
+/// Whom the origin tells: of its memory, and of the end.
+pub(super) struct Tell {
+    pub(super) origin: Notify,
+    pub(super) completion: Notify,
+}
+
+impl State {
+    /// Lets a peer reach a range by key. `None`: it can't be registered.
+    ///
+    /// # Safety
+    /// The range stays mapped until the registration, if there is one, is released.
+    pub(super) unsafe fn lend(&mut self, peer: PeerId, at: *mut u8, len: u64) -> Option<Loan> {
+        let (index, address) = (self.peers[peer].route.index(), at.addr() as u64);
+        if let Some(key) = self.regions.key(index, address, len) {
+            return Some(Loan { address, key, lent: None });
+        }
+        let link = self.links.open.get_mut(index)?;
+        // SAFETY: the caller's promise; peers reach a range as the operation says that names it.
+        match unsafe { link.mem_register(RawSlice { ptr: at, len: len as usize }) } {
+            Ok(info) => {
+                let lent = Some(Registration { link: index, id: info.id, key: info.key });
+                Some(Loan { address, key: info.key, lent })
+            }
+            Err(e) => {
+                tracing::debug!(peer, len, "the data goes in packets: {e}");
+                None
+            }
+        }
+    }
+
+    /// What an operation lent is lent no more.
+    pub(super) fn take_back(&mut self, operation: &Operation) {
+        if let Waiting::Pull { lent: Some(lent), .. } | Waiting::Push { lent: Some(lent) } =
+            &operation.waiting
+        {
+            self.release(*lent);
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Lends this side of a long put or get that no key of the target's serves. `how`: whether the
+    /// target brings the data there, or here. `None`: it goes in packets.
+    ///
+    /// # Safety
+    /// The range stays mapped until the operation has ended.
+    pub(super) unsafe fn lend_side(
+        &mut self,
+        target: PeerId,
+        (at, len): (*mut u8, u64),
+        how: Direction,
+        way: Way,
+    ) -> Option<Loan> {
+        let link = self.link_to(target)?;
+        let copy = if how == Direction::In { fetching(link) } else { Caps::PUT_ZCOPY };
+        if !by_key(link) || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let loan = unsafe { self.lend(target, at, len) }?;
+        if way == Way::Bulk {
+            self.statistics.bulk.count(len);
+        }
+        Some(loan)
+    }
+
+    /// Tells the target of memory that it is to fetch; `layout`: or of one that only this task
+    /// knows.
+    pub(super) fn announce_loan(
+        &mut self,
+        target: PeerId,
+        (header, user_header): (Header, &[u8]),
+        loan: Loan,
+        layout: Option<TrustedSource>,
+        tell: Tell,
+    ) -> Result<()> {
+        let waiting = Waiting::Pull { layout, lent: loan.lent };
+        self.tell_of_loan(target, (header, user_header), loan, waiting, tell)
+    }
+
+    /// Asks the target to put what is read into memory that it is told of.
+    pub(super) fn ask_to_put(
+        &mut self,
+        target: PeerId,
+        header: Header,
+        loan: Loan,
+        origin: Notify,
+    ) -> Result<()> {
+        let (waiting, tell) = (Waiting::Push { lent: loan.lent }, Tell { origin, completion: Notify::None });
+        self.tell_of_loan(target, (header, &[]), loan, waiting, tell)
+    }
+
+    /// The same from within the dispatcher: never waits.
+    pub(super) fn ask_to_put_later(&mut self, peer: PeerId, mut header: Header, loan: Loan, origin: Notify) {
+        let (waiting, completion) = (Waiting::Push { lent: loan.lent }, Notify::None);
+        let sequence = self.next_operation(peer);
+        let operation = Operation { peer, waiting, origin, completion, target_counter: 0, sequence };
+        header.extra = [loan.address, self.operations.insert(operation), loan.key];
+        header.message = self.next_message(peer);
+        self.reply_packet(peer, &header, &[]);
+    }
+
+    fn tell_of_loan(
+        &mut self,
+        peer: PeerId,
+        (mut header, user_header): (Header, &[u8]),
+        loan: Loan,
+        waiting: Waiting,
+        Tell { origin, completion }: Tell,
+    ) -> Result<()> {
+        let wants_completion = !completion.is_none();
+        let sequence = self.next_operation(peer);
+        let operation = Operation { peer, waiting, origin, completion, target_counter: 0, sequence };
+        let id = self.operations.insert(operation);
+        header.extra = [loan.address, id, loan.key];
+        if wants_completion {
+            header = header.with_completion(id);
+        }
+        self.send_request(peer, header, user_header, id)
+    }
+
+    /// Fetches what a peer has announced.
+    pub(super) fn begin_pull(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        destination: TrustedDestination,
+        arrival: Arrival,
+    ) {
+        let [remote, operation, key] = header.extra;
+        let (position, bounce) = (0, Vec::new());
+        self.receiving.pulls.push_back(Pull {
+            peer,
+            remote,
+            key,
+            position,
+            operation,
+            arrival,
+            destination,
+            bounce,
+        });
+    }
+
+    /// A long put whose data is to be fetched.
+    pub(super) fn put_announced(&mut self, source: PeerId, header: &Header) {
+        let destination = self.destination_of(source, header);
+        self.begin_pull(source, header, destination, arrival_of(header, None, Run::Thread));
+    }
+
+    /// A long get whose data is to be put into the origin's memory.
+    pub(super) fn get_announced(&mut self, source: PeerId, header: &Header) {
+        if !self.may_touch(source, header, header.subject, header.total) {
+            return;
+        }
+        let [remote, operation, key] = header.extra;
+        let transfer = Transfer {
+            direction: Direction::Out,
+            local: header.subject as usize as *mut u8,
+            remote,
+            key,
+            len: header.total,
+            done: 0,
+            under_way: false,
+            life: self.peers[source].life,
+            checked: false,
+            answer_to: Some(operation),
+        };
+        // The origin handed back an address that this task gave out.
+        let completion = Notify::counter(header.target_counter as usize as *const Counter);
+        let parties = Parties { target: source, target_counter: 0, origin: Notify::None, completion };
+        self.begin_transfer(parties, transfer, Way::Direct);
+        // The request is done as a message; fences wait for the data at its origin.
+        self.done_here(source, header.message);
+    }
+
+    /// What a get asked for is at its origin, if that is what a put was for. `bytes`: how many no
+    /// packet carried.
+    pub(super) fn answer_pushed(&mut self, origin: PeerId, operation: Option<u64>, bytes: u64) {
+        if let Some(operation) = operation {
+            let header = Header { total: bytes, ..Header::new(Kind::Pulled, 0, operation) };
+            self.reply_packet(origin, &header, &[]);
+        }
+    }
+
+    /// What was announced has been fetched, `bytes` of it without packets.
+    pub(super) fn answer_pulled(&mut self, origin: PeerId, operation: u64, bytes: u64) {
+        // Without keys the origin sees what this task counts.
+        let unseen = self.link_to(origin).is_some_and(|link| by_key(link));
+        self.answer_pushed(origin, Some(operation), if unseen { bytes } else { 0 });
+    }
+}
