@@ -89,15 +89,7 @@ fn finish(
             rails[0].endpoint.provider()
         ));
     }
-    for (at, rail) in rails.iter().enumerate() {
-        host.debug(format_args!(
-            "task {}, rail {at}: provider {}, domain {}, network {}",
-            params.task,
-            rail.endpoint.provider(),
-            rail.endpoint.domain_name(),
-            rail.endpoint.network()
-        ));
-    }
+    tell_of(&host, params.task, &rails);
     let now = Instant::now();
     let this = Rdma {
         memory,
@@ -128,6 +120,19 @@ fn finish(
         library: library.version(),
     };
     Ok((this, RdmaWaiter(bell)))
+}
+
+/// What the log says of the rails that this task has.
+fn tell_of(host: &Host, task: u32, rails: &[Rail]) {
+    for (at, rail) in rails.iter().enumerate() {
+        host.debug(format_args!(
+            "task {}, rail {at}: provider {}, domain {}, network {}",
+            task,
+            rail.endpoint.provider(),
+            rail.endpoint.domain_name(),
+            rail.endpoint.network()
+        ));
+    }
 }
 
 /// A number that no other life of this task has.
