@@ -16,6 +16,7 @@ use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Node, PORTS, Why};
 use lapis_adapters::soft::Window;
+use lapis_core::reliable::Nanos;
 use lapis_core::sync::Arc;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -118,6 +119,8 @@ pub(crate) struct Port {
     pub(crate) untimed: u32,
     pub(crate) unpolled: u32,
     pub(crate) wake: Arc<Bell>,
+    /// Until when another thread sleeps in a call if nothing arrives; 0: none does.
+    pub(crate) sleeps_until: Nanos,
     pub(crate) nodes: Vec<Node>,
     pub(crate) counters: Counters,
 }
@@ -181,6 +184,7 @@ impl Port {
             untimed: 0,
             unpolled: 0,
             wake: Arc::new(Bell::new().map_err(short)?),
+            sleeps_until: 0,
             nodes: Vec::new(),
             counters: Counters::default(),
         };

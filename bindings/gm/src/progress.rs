@@ -217,8 +217,33 @@ impl Port {
         Some(self.longest_sleep())
     }
 
+    /// A thread is about to sleep that lets others call the port meanwhile.
+    pub(crate) fn note_sleep(&mut self, longest: Option<Duration>) {
+        self.sleeps_until = self.after(longest);
+    }
+
+    fn after(&mut self, longest: Option<Duration>) -> Nanos {
+        let nanos = longest.map_or(Nanos::MAX, |time| Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX));
+        self.net.now().saturating_add(nanos)
+    }
+
+    /// Another thread sleeps, and this one has called the port: does what the sleeper would do, and
+    /// wakes it if there is something for it, or something is due before its sleep ends.
+    #[cold]
+    pub(crate) fn rouse(&mut self) {
+        let sleeps_on = match self.before_sleep() {
+            Some(longest) => self.events.is_empty() && self.after(longest) >= self.sleeps_until,
+            None => false,
+        };
+        if !sleeps_on {
+            self.sleeps_until = 0;
+            self.net.window.bell().ring();
+        }
+    }
+
     /// Takes the announcement of sleep back.
     pub(crate) fn after_sleep(&mut self) {
+        self.sleeps_until = 0;
         self.net.window.fifo().disarm();
         self.net.window.bell().quiet();
         // The clock is to be looked at, and the daemon, whose end ends a sleep.

@@ -248,6 +248,12 @@ fn two_threads_share_a_port() {
     assert_eq!(daemon.run("left", &compile("threads"), &[]).expect_quiet(0).out, "done\n");
 }
 
+#[test]
+fn a_thread_that_sleeps_is_woken_by_what_another_one_calls() {
+    let daemon = Daemon::start("sleeper");
+    assert_eq!(daemon.run("left", &compile("sleeper"), &[]).expect_quiet(0).out, "done\n");
+}
+
 /// A new daemon learns of a port whose program makes no calls, and tells who asks.
 #[test]
 fn a_port_whose_program_is_busy_elsewhere_is_shown_to_the_next_daemon() {

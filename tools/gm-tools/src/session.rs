@@ -99,7 +99,8 @@ impl Session {
     }
 
     fn provide(&mut self, memory: Vec<u8>, size: u32) -> Result<(), Trouble> {
-        let provided = self.port.provide_buffer(memory, size, false, 1);
+        // The number says which class a message has used up, however short it is.
+        let provided = self.port.provide_buffer(memory, size, false, size as u8);
         provided.map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))?;
         self.buffers[size as usize % SIZES] += 1;
         Ok(())
@@ -133,10 +134,10 @@ impl Session {
                 self.words.push((from, message));
                 Ok(())
             }
-            Some(Event::Received { from, message, .. }) => {
+            Some(Event::Received { from, message, tag }) => {
                 self.received += 1;
                 self.last = Some(from);
-                let size = Port::size_for(message.len());
+                let size = u32::from(tag);
                 self.buffers[size as usize % SIZES] -= 1;
                 // A message of the size before has a buffer that is not needed any more.
                 if self.size == Some(size) { self.provide(message, size) } else { Ok(()) }

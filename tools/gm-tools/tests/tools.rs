@@ -52,6 +52,30 @@ fn an_asker_that_is_killed_leaves_the_next_one_an_answerer() {
     assert!(answerer.alive());
 }
 
+/// Messages that are shorter than their size class says, from a program that is no asker.
+#[test]
+fn a_stranger_uses_up_no_buffers_of_the_answerer() {
+    use gm::{Event, Port, Target};
+    let (daemon, _handle) = daemon("stranger");
+    let mut answerer = Running::start(tool(&daemon, "left", "gm_allsize", &[]));
+    answerer.read_line("answering");
+    let asks = ["--host", "left", "--json", "--each", "1", "--longest", "8"];
+    let ask = || lapis_testing::run(tool(&daemon, "right", "gm_allsize", &asks)).expect_quiet(0);
+    ask();
+    let mut stranger = Port::open_at(&daemon, "right", 0, 5, "stranger").expect("free");
+    let node = stranger.find("left").expect("the daemon lives").expect("it has the node");
+    let to = Target { node, port: 4, high: false };
+    for _ in 0..8 {
+        stranger.send(to, 4, Vec::new()).expect("a token");
+    }
+    for _ in 0..8 {
+        let Event::Sent { status, .. } = stranger.wait() else { panic!("nobody sends here") };
+        assert_eq!(status, gm::abi::Status::Success);
+    }
+    ask();
+    assert!(answerer.alive());
+}
+
 #[test]
 fn every_size_is_measured_and_counted() {
     let (daemon, _handle) = daemon("sizes");

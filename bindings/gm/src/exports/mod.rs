@@ -22,7 +22,13 @@ use crate::handle::{Handle, Inner};
 unsafe fn with<T>(handle: *mut Handle, other: T, f: impl FnOnce(&mut Inner) -> T) -> T {
     // SAFETY: NULL, or a port that stays open as long as its program is in a call.
     match unsafe { handle.as_ref() }.and_then(Handle::enter) {
-        Some(mut inner) => f(&mut inner),
+        Some(mut inner) => {
+            let answer = f(&mut inner);
+            if inner.port.sleeps_until != 0 {
+                inner.port.rouse();
+            }
+            answer
+        }
         None => other,
     }
 }

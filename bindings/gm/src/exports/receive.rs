@@ -162,6 +162,7 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
             continue;
         }
         let Some(longest) = inner.port.before_sleep() else { continue };
+        inner.port.note_sleep(longest);
         // SAFETY: the port stays open, with these descriptors, while its program waits for it.
         let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
         let bell = lent(inner.port.net.window.bell().as_fd());

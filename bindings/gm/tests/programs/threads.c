@@ -25,15 +25,12 @@ static void *sender(void *unused) {
     static int messages[FLIGHT];
     int number;
     for (number = 0; number < COUNT; number++) {
-        while (number - load(&ended_sends) >= FLIGHT) {
-            /* Who waits sees what this thread does when it wakes. */
-            gm_wake(p);
-            sched_yield();
-        }
+        while (number - load(&ended_sends) >= FLIGHT) sched_yield();
         messages[number % FLIGHT] = number;
+        /* Before the call: its answer may be here before this thread goes on. */
+        __atomic_store_n(&sent, number + 1, __ATOMIC_RELEASE);
         gm_send_with_callback(p, &messages[number % FLIGHT], SIZE, sizeof number, GM_LOW_PRIORITY, node, 4,
                               count, &ended_sends);
-        __atomic_store_n(&sent, number + 1, __ATOMIC_RELEASE);
     }
     gm_wake(p);
     return unused;
