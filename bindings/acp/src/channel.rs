@@ -3,7 +3,8 @@
 //! The n-th channel that two processes make in one direction is the same one at both. Its messages
 //! are numbered, and so are its receives: message and receive of equal number belong together, in
 //! whatever order anything arrives. A short message goes at once, a longer one is offered and waits
-//! for its receive. [`WINDOW`] messages may wait at the receiver; further ones wait at the sender.
+//! for its receive. [`WINDOW`](crate::channel_words::WINDOW) messages may wait at the receiver;
+//! further ones wait at the sender.
 //!
 //! Between processes of one host short messages go into a lane ([`channel_lane`]), which the
 //! receiver's end makes and tells the sender. Who waits for a message looks there itself. Nobody

@@ -1,6 +1,5 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
-use super::adaptive_spin::AdaptiveSpin;
 use super::connect::{Connected, connect, listed};
 #[cfg(all(test, not(loom)))]
 use super::flags::Flags;
@@ -224,12 +223,7 @@ impl ContextBuilder {
             extensions: super::extensions::Extensions::default(),
             completions: CompletionQueue::new(*config.handler_threads.get(), crowding),
             sleepers: Sleepers::new(),
-            attributes: Attributes {
-                interrupts: AtomicBool::new(*config.interrupt.get()),
-                checks: AtomicBool::new(*config.error_chk.get()),
-                timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
-            },
+            attributes: Attributes::of(&config),
             hooks: self.hooks,
             config,
             candidates,

@@ -4,8 +4,8 @@
 //! give them back when it ends. That is a word in shared memory, which whoever sends has to fetch
 //! anew for each message, and a fence on both sides; between distant cores several times what a
 //! message takes. So when calls that poll follow each other closely, interrupts are left out, and
-//! the progress thread looks by the clock instead whether the program still polls. When it does not,
-//! interrupts are there again.
+//! the progress thread looks by the clock instead whether the program still polls. When it does
+//! not, interrupts are there again.
 //!
 //! What arrives just after the program has stopped polling waits for up to two of these looks: 0.3
 //! ms, or a fiftieth of the time for which it has polled, up to 2 ms. Whatever comes later

@@ -101,6 +101,17 @@ pub(crate) struct Attributes {
     pub(crate) adaptive_spin: AdaptiveSpin,
 }
 
+impl Attributes {
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            interrupts: AtomicBool::new(*config.interrupt.get()),
+            checks: AtomicBool::new(*config.error_chk.get()),
+            timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
+            adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
+        }
+    }
+}
+
 impl Shared {
     /// All tasks but this one.
     pub(crate) fn other_tasks(&self) -> impl Iterator<Item = PeerId> + use<> {

@@ -397,7 +397,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The target has fetched our buffer, or put what we read into it; `bytes` of it are not counted.
+    /// The target has fetched our buffer, or put what we read into it; `bytes` of it are not
+    /// counted.
     fn pulled(&mut self, id: u64, bytes: u64) {
         let state = &mut **self;
         let Some(op) = state.operations.get_mut(id) else { return };

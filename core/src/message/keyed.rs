@@ -28,7 +28,8 @@ pub(super) fn by_key(link: &Link) -> bool {
     link.caps().contains(Caps::REGISTER) && !link.caps().intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
 }
 
-/// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked for.
+/// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked
+/// for.
 #[inline(always)]
 pub(super) fn fetching(link: &Link) -> Caps {
     if link.caps().contains(Caps::GET_ZCOPY) || !by_key(link) { Caps::GET_ZCOPY } else { Caps::PUT_ZCOPY }

@@ -92,7 +92,7 @@ impl Locked<'_> {
         if !by_key(link) || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the range stays mapped until the operation has ended.
         let loan = unsafe { self.lend(target, at, len) }?;
         if way == Way::Bulk {
             self.statistics.bulk.count(len);

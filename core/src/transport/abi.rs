@@ -145,7 +145,8 @@ pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usi
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear;
 /// entries that belong to no bit are always there, but for `flush`, the declaration and `rails`,
-/// which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
+/// which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same
+/// order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]

@@ -292,8 +292,8 @@ fn tasks_whose_rails_are_away_together_find_each_other_again() {
 
 /// A task whose rail is opened anew when nothing can be said over another one any more is found by
 /// what its questions say. Now and then libfabric 1.17 makes no connection to the new rail, and the
-/// tasks lose each other after their TIMEOUT (docs/rdma.md, *What is missing*): so one of a few tries
-/// must come to its end.
+/// tasks lose each other after their TIMEOUT (docs/rdma.md, *What is missing*): so one of a few
+/// tries must come to its end.
 #[test]
 fn a_rail_that_moved_in_silence_says_itself_where_it_is() {
     let Some(faulty) = Faulty::new("lone") else { return };

@@ -1,7 +1,8 @@
 //! A job over two rails of verbs devices, one of which is pulled.
 //!
 //! `LAPIS_TEST_RDMA_MACHINE` names a program that runs a command where there are such devices, and
-//! the same files (docs/rdma.md, *Verbs*): `rxe0` over the interface `ve0`, and `rxe2` over another.
+//! the same files (docs/rdma.md, *Verbs*): `rxe0` over the interface `ve0`, and `rxe2` over
+//! another.
 
 use lapis_testing::{folder, program};
 use std::io::Write as _;

@@ -24,7 +24,7 @@ pub(crate) use writer::{Content, Writer, places};
 
 use flags::{Found, Head, Watch};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering};
+use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering, membarrier};
 use std::sync::Arc;
 use words::WORDS;
 
@@ -220,7 +220,7 @@ impl Boards {
 
     /// Says, before the others [agree](Self::agree), that this process stops looking seldom.
     pub(crate) fn be_orderly(&self) {
-        if order::register() {
+        if membarrier::register() {
             self.watch(self.me).set_orderly();
         }
     }

@@ -7,7 +7,8 @@
 //! doorbells ring without calls stops with each call that ends; where there is one, both halves
 //! are fences.
 
-pub(super) use lapis_core::sync::membarrier::{light as settle, register};
+#[cfg(any(not(loom), test))]
+pub(super) use lapis_core::sync::membarrier::light as settle;
 use lapis_core::sync::{Ordering, fence, membarrier};
 
 /// The half of who stops looking, or has been asked to look.

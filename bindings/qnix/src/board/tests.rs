@@ -179,6 +179,6 @@ fn fences_are_left_out_only_where_all_tasks_can_do_without() {
     one.be_orderly();
     assert!(!agreed(&mut one) && !agreed(&mut other));
     other.be_orderly();
-    assert_eq!(agreed(&mut one), order::register());
-    assert_eq!(agreed(&mut other), order::register());
+    assert_eq!(agreed(&mut one), membarrier::register());
+    assert_eq!(agreed(&mut other), membarrier::register());
 }

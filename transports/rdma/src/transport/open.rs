@@ -81,23 +81,7 @@ fn finish(
         ));
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
-    if !gets {
-        let (major, minor) = library.version();
-        host.info(format_args!(
-            "targets put what this task would get, and short gets go in packets: over several rails libfabric \
-             {major}.{minor} could end this process if one fails amid a get of {} (1.18 does not)",
-            rails[0].endpoint.provider()
-        ));
-    }
-    for (at, rail) in rails.iter().enumerate() {
-        host.debug(format_args!(
-            "task {}, rail {at}: provider {}, domain {}, network {}",
-            params.task,
-            rail.endpoint.provider(),
-            rail.endpoint.domain_name(),
-            rail.endpoint.network()
-        ));
-    }
+    tell_of(&host, params.task, &rails, (!gets).then(|| library.version()));
     let now = Instant::now();
     let this = Rdma {
         memory,
@@ -128,6 +112,27 @@ fn finish(
         library: library.version(),
     };
     Ok((this, RdmaWaiter(bell)))
+}
+
+/// What the log says of the rails that this task has; `no_gets`: the version of libfabric for which
+/// this task gets nothing itself.
+fn tell_of(host: &Host, task: u32, rails: &[Rail], no_gets: Option<(u32, u32)>) {
+    if let Some((major, minor)) = no_gets {
+        host.info(format_args!(
+            "targets put what this task would get, and short gets go in packets: over several rails libfabric \
+             {major}.{minor} could end this process if one fails amid a get of {} (1.18 does not)",
+            rails[0].endpoint.provider()
+        ));
+    }
+    for (at, rail) in rails.iter().enumerate() {
+        host.debug(format_args!(
+            "task {}, rail {at}: provider {}, domain {}, network {}",
+            task,
+            rail.endpoint.provider(),
+            rail.endpoint.domain_name(),
+            rail.endpoint.network()
+        ));
+    }
 }
 
 /// A number that no other life of this task has.
