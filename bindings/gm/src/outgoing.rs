@@ -67,9 +67,12 @@ impl Port {
         }
         let task = self.peers[peer].task();
         if self.net.outlets.is_closed(task) {
-            // What its program had sent is read first: it may have delivered something.
+            // What its program had sent is read first: it may have delivered something, and so may
+            // the next program that has the port, which is then found.
             self.poll();
-            self.peer_closed(peer);
+            if self.net.outlets.is_closed(task) {
+                self.peer_closed(peer);
+            }
         }
         self.approach(peer);
         if !self.submit_last(peer, priority as usize) {

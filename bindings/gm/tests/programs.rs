@@ -286,6 +286,43 @@ fn a_port_whose_program_is_busy_elsewhere_is_shown_to_the_next_daemon() {
     assert!(matches!(came, Some(Event::Received { message, .. }) if message == [1, 2, 3]));
 }
 
+/// The first call after a peer's port was closed and opened anew is a send. What the new one has
+/// sent by then, and sends later, arrives.
+#[test]
+fn a_send_to_a_port_that_was_opened_anew_loses_nothing_that_comes_from_there() {
+    use gm::abi::Status;
+    use gm::{Event, Port, Target};
+    let daemon = Daemon::start("anew-send");
+    let open = |host, number| Port::open_at(&daemon.name, host, 0, number, "rust").expect("free");
+    let (mut left, mut right) = (open("left", 2), open("right", 4));
+    let to = |node, port| Target { node, port, high: false };
+    let (to_left, to_right) = (to(left.node(), 2), to(right.node(), 4));
+    left.provide(5, false, 0).expect("a token");
+    left.provide(5, false, 0).expect("a token");
+    right.provide(5, false, 0).expect("a token");
+    left.send(to_right, 5, vec![1]).expect("a token");
+    let mut events = 0;
+    while events < 2 {
+        events += [left.poll(), right.poll()].iter().flatten().count();
+    }
+    drop(right);
+    let mut right = open("right", 4);
+    right.send(to_left, 5, vec![2]).expect("a token");
+    left.send(to_right, 5, vec![3]).expect("a token");
+    right.send(to_left, 5, vec![4]).expect("a token");
+    let (mut came, mut went) = (Vec::new(), 0);
+    while came.len() < 2 || went < 2 {
+        if let Some(Event::Received { message, .. }) = left.poll() {
+            came.push(message[0]);
+        }
+        if let Some(event) = right.poll() {
+            assert!(matches!(event, Event::Sent { status: Status::Success, .. }), "{event:?}");
+            went += 1;
+        }
+    }
+    assert_eq!(came, [2, 4]);
+}
+
 #[test]
 fn helpers_help() {
     assert_eq!(lapis_testing::run(clean(compile("helpers"))).expect_quiet(0).out, "done\n");
