@@ -138,10 +138,7 @@ impl Port {
         let daemon = Arc::new(Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?);
         let wish = PortWish { node: &settings.node, board, port: number, name };
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
-        let short = |e: std::io::Error| {
-            tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
-            Status::OutOfMemory
-        };
+        let short = |e| short(board, number, &e);
         let window = window_of(&mut opened, key).map_err(short)?;
         let net = Net::new(task(opened.node, number), window, &secret, settings.loss);
         let net = net.map_err(|_| Status::InternalError)?;
@@ -306,6 +303,12 @@ impl Drop for Port {
     fn drop(&mut self) {
         self.registration.close();
     }
+}
+
+/// The system is short of what a port takes.
+fn short(board: u32, number: u32, why: &std::io::Error) -> Status {
+    tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {why}");
+    Status::OutOfMemory
 }
 
 /// What all programs of this user know.
