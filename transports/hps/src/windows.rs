@@ -209,6 +209,8 @@ fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Res
 /// Windows that the first context of a process holds for the next one, as long as it lives.
 struct Store {
     identity: Identity,
+    /// Tells this holder from those before and after it.
+    holder: Arc<()>,
     /// Those that nobody has open.
     places: Vec<Place>,
 }
@@ -222,6 +224,8 @@ fn stores() -> MutexGuard<'static, Vec<Store>> {
 /// What a context has to do with windows that are held for another one.
 pub(crate) struct Held {
     identity: Identity,
+    /// Who holds what it has taken, or itself.
+    holder: Arc<()>,
     /// It has opened these, which the first context holds.
     taken: Vec<Place>,
     /// It is the first one, and holds these.
@@ -233,8 +237,10 @@ impl Held {
     fn begin(identity: Identity) -> Self {
         let mut stores = stores();
         let store = stores.iter_mut().find(|store| store.identity == identity);
-        let taken = store.map(|store| std::mem::take(&mut store.places)).unwrap_or_default();
-        Self { identity, taken, own: Vec::new() }
+        let (holder, taken) = store.map_or_else(Default::default, |store| {
+            (Arc::clone(&store.holder), std::mem::take(&mut store.places))
+        });
+        Self { identity, holder, taken, own: Vec::new() }
     }
 
     /// The first context holds a window on each of its adapters.
@@ -252,9 +258,14 @@ impl Held {
             )),
             other => other,
         })?;
-        self.own.clone_from(&places);
-        stores.push(Store { identity: self.identity.clone(), places });
+        self.keep(&mut stores, places);
         Ok(())
+    }
+
+    /// Has the next context find these.
+    fn keep(&mut self, stores: &mut Vec<Store>, places: Vec<Place>) {
+        self.own.clone_from(&places);
+        stores.push(Store { identity: self.identity.clone(), holder: Arc::clone(&self.holder), places });
     }
 
     /// The windows of which the first context tells the next daemon.
@@ -277,9 +288,45 @@ impl Drop for Held {
         let mut stores = stores();
         if !self.own.is_empty() {
             // They are free when the connection ends.
-            stores.retain(|store| store.identity != self.identity);
-        } else if let Some(store) = stores.iter_mut().find(|store| store.identity == self.identity) {
+            stores.retain(|store| !Arc::ptr_eq(&store.holder, &self.holder));
+        } else if let Some(store) = stores.iter_mut().find(|store| Arc::ptr_eq(&store.holder, &self.holder)) {
+            // A later holder holds others, and does not get these.
             store.places.append(&mut self.taken);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin() -> Held {
+        Held::begin(Identity { task: 3, job: "windows held in a unit test".to_owned() })
+    }
+
+    fn keep(held: &mut Held, window: u32) {
+        held.keep(&mut stores(), places(window));
+    }
+
+    fn places(window: u32) -> Vec<Place> {
+        vec![Place { adapter: "sn0".to_owned(), window }]
+    }
+
+    #[test]
+    fn windows_go_back_to_the_context_that_holds_them_and_to_no_later_one() {
+        let mut first = begin();
+        assert_eq!(first.taken, []);
+        keep(&mut first, 1);
+        let second = begin();
+        assert_eq!((&second.taken, &begin().taken), (&places(1), &vec![]));
+        drop(second);
+        let second = begin();
+        assert_eq!(second.taken, places(1), "given back");
+        drop(first);
+        let mut third = begin();
+        assert_eq!(third.taken, []);
+        keep(&mut third, 5);
+        drop(second);
+        assert_eq!(begin().taken, places(5), "nobody holds the first one's windows any more");
     }
 }

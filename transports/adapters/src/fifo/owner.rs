@@ -151,20 +151,23 @@ impl Owner {
     }
 
     /// Announces sleep: from now on a sender rings the bell. False: something is there already.
+    /// An announcement that stood before stays: somebody else may sleep on it.
     pub fn arm(&mut self) -> bool {
         self.give_back();
         // SAFETY: the FIFO is alive by the promise of `attach`.
         let attention = unsafe { &(*self.at.control).attention.0 };
         // SYNC: pairs with the exchange of `Sender::publish`.
-        attention.fetch_or(SLEEPS, Ordering::AcqRel);
+        let before = attention.fetch_or(SLEEPS, Ordering::AcqRel);
         // SYNC: pairs with the SeqCst exchange of `Sender::publish`: a datagram that the look below
         // misses sees SLEEPS.
         fence(Ordering::SeqCst);
-        if self.is_full() {
-            self.disarm();
-            return false;
+        if !self.is_full() {
+            return true;
         }
-        true
+        if before & SLEEPS == 0 {
+            self.disarm();
+        }
+        false
     }
 
     /// Takes the announcement back.

@@ -128,6 +128,20 @@ fn one_sender_is_told_to_wake_a_sleeper() {
 }
 
 #[test]
+fn who_finds_something_there_leaves_the_bell_of_others_who_sleep() {
+    let mut fifo = Fifo::new(SMALL);
+    let mut sender = fifo.sender();
+    assert!(fifo.owner.arm());
+    let claims = [sender.claim(1), sender.claim(1)].map(|c| c.expect("room"));
+    assert!(!fifo.owner.arm(), "a claim is to be left");
+    let [first, second] = claims;
+    assert_eq!(sender.publish(first), Outcome::Wake);
+    assert_eq!(sender.publish(second), Outcome::There);
+    assert!(!fifo.owner.arm() && fifo.pop().is_some() && fifo.pop().is_some());
+    assert_eq!(sender.claim(1).map(|claim| sender.publish(claim)), Some(Outcome::There), "nobody sleeps");
+}
+
+#[test]
 fn refused_datagrams_are_counted_and_no_absurd_count_is_believed() {
     let mut fifo = Fifo::new(SMALL);
     let sender = fifo.sender();
