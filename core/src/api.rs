@@ -351,7 +351,7 @@ impl Flag {
 /// # Safety
 /// The flag lives: its owner waits for it.
 unsafe fn raise(_: &Context, _: PeerId, flag: usize, _: *mut std::ffi::c_void, ok: bool) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the flag's owner waits for it, as the caller promises.
     let flag = unsafe { &*std::ptr::with_exposed_provenance::<Flag>(flag) };
     // SYNC: Release pairs with `settle`'s Acquire: the operation's data precedes the flag.
     flag.0.store(if ok { 1 } else { -1 }, Ordering::Release);

@@ -146,9 +146,9 @@ impl Process {
                 Ok(Some(Ok(())))
             }
             (Place::Near(from, memory), Place::Far(task)) => {
-                self.order.needs(handle, Needs { tasks: [Some(task), None], memory, result: None });
-                // SAFETY: the operation's entry keeps the memory until it ends.
-                unsafe { protocol::put(self, task, handle, dst, (from, len)) }?;
+                self.order.needs(handle, Needs { tasks: [Some(task), None], ..Needs::default() });
+                // SAFETY: the place has this length as long as its region is kept.
+                unsafe { protocol::put(self, task, handle, dst, (from, len), memory) }?;
                 Ok(None)
             }
             (Place::Far(task), to) => {
@@ -213,6 +213,7 @@ impl Process {
         }
         if !self.order.complete(handle) {
             self.context.progress().map_err(crate::error::of_core)?;
+            self.mind(|| self.order.needed(handle));
         }
         Ok(!self.order.complete(handle))
     }

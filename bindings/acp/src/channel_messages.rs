@@ -209,8 +209,15 @@ impl Process {
             return Err(Error::Rank).of("receiver", receiver);
         }
         let sending = sender == world.rank;
-        let other = if sending { to } else { from };
-        let (channel, actions) = self.channels().create(sending, other.task, other.is_near())?;
+        let (name, rank, other) = if sending { ("receiver", receiver, to) } else { ("sender", sender, from) };
+        let (channel, actions) = {
+            let mut channels = self.channels();
+            // With the lock held: a death that is not seen here finds the end and ends it.
+            if self.is_gone(other.task) {
+                return Err(Error::Peer).of(name, rank);
+            }
+            channels.create(sending, other.task, other.is_near())?
+        };
         self.perform(actions);
         Ok(channel)
     }

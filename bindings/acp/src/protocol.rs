@@ -19,10 +19,12 @@ use crate::error::{Error, Result, of_core};
 use crate::messages::{on, send, send_words, then, words_of};
 use crate::operation::{Atomic, Operator, Place, apply, move_bytes, store};
 use crate::process::Process;
+use crate::regions::Region;
 use lapis_core::message::{AmSend, Destination};
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Source};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 const PUT: HandlerId = HandlerId(1);
 pub(crate) const FETCH: HandlerId = HandlerId(2);
@@ -33,20 +35,26 @@ const ALLOCATE: HandlerId = HandlerId(6);
 const FREE: HandlerId = HandlerId(7);
 const ANSWER: HandlerId = HandlerId(8);
 
-/// Sends bytes to where they belong, for an operation of this process.
+/// Sends bytes to where they belong, for an operation of this process. `memory` is what they are
+/// in, if it was registered: it is kept until nothing is sent again from there, which may be after
+/// the operation has ended.
 ///
 /// # Safety
-/// The bytes stay valid until the operation has ended.
+/// The bytes stay valid as long as `memory` is, or until the job ends.
 pub(crate) unsafe fn put(
     process: &Process,
     task: u32,
     handle: u64,
     dst: u64,
     bytes: (*const u8, u64),
+    memory: Option<Arc<Region>>,
 ) -> Result {
     let origin = u64::from(process.context.task());
-    // SAFETY: the bytes stay readable until the operation ends, which this message is a part of.
-    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, Notify::None) }
+    let kept = memory.map_or(Notify::None, |memory| {
+        Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(memory)))
+    });
+    // SAFETY: the notification owns what the bytes are in; a block lasts until the job ends.
+    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, kept) }
 }
 
 /// Sends bytes to where they belong, for an operation of another process. It is told if they don't

@@ -1,9 +1,9 @@
-//! How often those are asked for a sign of life who keep a lock (`waits.rs`).
+//! How often those are asked for a sign of life whom calls need that do not wait (`waits.rs`).
 
 use lapis_core::sync::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When holders of locks are asked next.
+/// When they are asked next.
 pub(crate) struct Vigil {
     begun: Instant,
     next: AtomicU64,
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_is_asked_once_in_an_interval() {
+    fn nobody_is_asked_twice_in_an_interval() {
         let vigil = Vigil::default();
         assert!(vigil.is_due(Duration::from_secs(3600)));
         assert!(!vigil.is_due(Duration::ZERO), "not before the hour is over");

@@ -50,10 +50,11 @@ impl Process {
         }
     }
 
-    /// Somebody keeps a lock that this process wants.
-    pub(crate) fn mind_holder(&self, task: u32) {
+    /// The same for calls that do not wait, which programs repeat until they like the answer, and
+    /// for whoever wants a lock, of which `needed` gives the holder.
+    pub(crate) fn mind(&self, needed: impl FnOnce() -> Vec<u32>) {
         if self.vigil_interval().is_some_and(|interval| self.vigil.is_due(interval)) {
-            self.ask_for_sign(task);
+            needed().into_iter().for_each(|task| self.ask_for_sign(task));
         }
     }
 }

@@ -86,7 +86,8 @@ impl Unit {
     /// # Safety
     /// It is no new life, and the transport has not been polled since it arrived.
     pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
-        // SAFETY: the caller's promise, and the contract of the transport's poll.
+        // SAFETY: a datagram that is no new life points to what was received, which the transport
+        // keeps until it is polled again; the caller promises that it has not been.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }

@@ -54,7 +54,7 @@ impl Transport for Wire {
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
         for batch in batches {
-            // SAFETY: the caller's promise.
+            // SAFETY: a batch names as many slices as it says, which core's own loan keeps.
             let slices = unsafe { std::slice::from_raw_parts(batch.slices, batch.count as usize) };
             // SAFETY: each slice is readable, as the caller promises of a batch.
             let bytes = slices.iter().flat_map(|s| unsafe { std::slice::from_raw_parts(s.ptr, s.len) });

@@ -51,7 +51,8 @@ impl State {
             return Some(Loan { address, key, lent: None });
         }
         let link = self.links.open.get_mut(index)?;
-        // SAFETY: the caller's promise; peers reach a range as the operation says that names it.
+        // SAFETY: the caller promises that the range stays mapped while it is lent; peers reach it
+        // only as the operation says that names it.
         match unsafe { link.mem_register(RawSlice { ptr: at, len: len as usize }) } {
             Ok(info) => {
                 let lent = Some(Registration { link: index, id: info.id, key: info.key });

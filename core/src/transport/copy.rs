@@ -22,7 +22,8 @@ const LINE: usize = 64;
 /// As [`std::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises two valid ranges that don't overlap, which is all that any of the
+    // copies asks for; the processor has what it was asked about.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if len >= LONG && is_x86_feature_detected!("avx") && !without(Optimization::WideCopies) {
@@ -42,7 +43,7 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 /// Both ranges are valid.
 #[inline(always)]
 pub unsafe fn copy_watched(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise; alignment is not assumed.
+    // SAFETY: the caller promises `len` valid bytes at both ends; alignment is not assumed.
     unsafe {
         match len {
             8 => to.cast::<Raw<u64>>().write_unaligned(from.cast::<Raw<u64>>().read_unaligned()),
@@ -57,7 +58,8 @@ pub unsafe fn copy_watched(from: *const u8, to: *mut u8, len: usize) {
 /// Both ranges are valid.
 #[inline(never)]
 unsafe fn copy_other(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `len` valid bytes at both ends; each part lies within them, and
+    // what overlaps was moved before.
     unsafe {
         if from.addr().abs_diff(to.addr()) < len {
             return std::ptr::copy(from, to, len);
@@ -76,7 +78,8 @@ unsafe fn copy_other(from: *const u8, to: *mut u8, len: usize) {
 /// Both ranges are valid and don't overlap.
 #[inline(always)]
 pub unsafe fn copy_long_watched(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `len` valid bytes at both ends, apart; each part lies within
+    // them.
     unsafe {
         if len < LONG {
             return copy_watched(from, to, len);
@@ -105,7 +108,7 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     if to.addr().is_multiple_of(8) {
         // As nearly always: nothing to ask before each word.
         for word in 0..len / 8 {
-            // SAFETY: the caller's promise; the place is aligned.
+            // SAFETY: the caller promises `len` valid bytes at both ends; the place is aligned.
             unsafe {
                 let (from, to) = (from.cast::<Raw<u64>>(), to.cast::<Raw<u64>>());
                 to.add(word).write_volatile(from.add(word).read_unaligned());
@@ -120,8 +123,8 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! words {
         ($word:ty, $while:expr) => {
             while at + size_of::<$word>() <= len && $while(to.addr() + at) {
-                // SAFETY: the caller's promise; by now the place is aligned, or too little is left
-                // for a word.
+                // SAFETY: the caller promises `len` valid bytes at both ends, of which a word is
+                // left; the place is aligned, or written byte by byte until it is.
                 unsafe {
                     let word = from.add(at).cast::<Raw<$word>>().read_unaligned();
                     to.add(at).cast::<Raw<$word>>().write_volatile(word);
@@ -149,7 +152,8 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
 /// end; it overlaps neither slice.
 #[inline(always)]
 pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises a line's beginning, whole lines to write to and no overlap, which
+    // is all that either copy asks for; the processor has what it was asked about.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if head.len() <= LINE && head.len() + body.len() >= LONG && is_x86_feature_detected!("avx") {
@@ -231,7 +235,7 @@ mod wide {
     #[target_feature(enable = "avx")]
     unsafe fn stream(line: &[u8; LINE], to: *mut u8) {
         let from = line.as_ptr();
-        // SAFETY: the caller's promise; both halves lie within the line.
+        // SAFETY: the caller promises a line that may be written; both halves lie within it.
         unsafe {
             let a = _mm256_loadu_si256(from.cast());
             let b = _mm256_loadu_si256(from.add(WIDTH).cast());

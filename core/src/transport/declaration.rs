@@ -183,12 +183,13 @@ pub(super) unsafe fn read(
     if !raw.is_aligned() {
         return Err(format!("it lies at {:#x}, which is not aligned", raw.addr()));
     }
-    // SAFETY: the caller's promise; the first word is there in every version.
+    // SAFETY: not null and aligned; the caller promises a declaration, whose first word is there in
+    // every version.
     let size = unsafe { (*raw).struct_size };
     if (size as usize) < size_of::<RawDeclaration>() {
         return Err(format!("it has {size} bytes, ABI 1.4 needs {}", size_of::<RawDeclaration>()));
     }
-    // SAFETY: the caller's promise: it has at least the bytes of minor 4.
+    // SAFETY: it says that it has at least the bytes of minor 4.
     let RawDeclaration { variable_size, cost_ns, usage, variables, count, .. } = unsafe { *raw };
     let step = variable_size as usize;
     let odd = !step.is_multiple_of(align_of::<RawVariable>()) || !variables.is_aligned();
@@ -201,9 +202,9 @@ pub(super) unsafe fn read(
     }
     let mut list: Vec<Variable> = Vec::new();
     for at in 0..count as usize {
-        // SAFETY: the caller's promise: `count` variables of `variable_size` bytes each.
+        // SAFETY: a declaration has `count` variables of `variable_size` bytes each.
         let raw = unsafe { *variables.byte_add(at * step) };
-        // SAFETY: the caller's promise: its texts are static.
+        // SAFETY: a declaration's texts are static, and as long as they say.
         let variable =
             unsafe { variable(transport, &raw) }.map_err(|why| format!("variable {}: {why}", at + 1))?;
         if list.iter().any(|other| other.name == variable.name) {
@@ -225,7 +226,7 @@ fn usage_of(number: u32) -> Usage {
 /// # Safety
 /// The texts are static and as long as they say.
 unsafe fn variable(transport: &'static str, raw: &RawVariable) -> Result<Variable, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises texts that are static and as long as they say.
     let read = |of: RawText, what| unsafe { static_text(of) }.map_err(|why| format!("its {what} {why}"));
     let name = read(raw.name, "name")?.unwrap_or_default();
     check_name(name)?;
@@ -295,7 +296,7 @@ unsafe fn static_text(raw: RawText) -> Result<Option<&'static str>, String> {
     if raw.len > LONGEST {
         return Err(format!("has {} bytes; {LONGEST} are the limit", raw.len));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null; the caller promises a static text of this length.
     let bytes = unsafe { std::slice::from_raw_parts(raw.ptr, raw.len) };
     std::str::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8".to_owned())
 }

@@ -21,7 +21,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// # Safety
 /// `host` is null or points to a valid table that lives as long as the process.
 pub unsafe fn forward(host: *const HostTable, transport: &'static str) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises null or a table that lives as long as the process.
     let Some(host) = (unsafe { host.as_ref() }) else { return };
     if !is_own(host) {
         // Refused if there is one already, which is meant to stay.

@@ -22,7 +22,7 @@ impl Host {
     /// # Safety
     /// `table` points to a valid table that lives as long as the process.
     pub unsafe fn from_raw(table: *const HostTable, target: &'static str) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a table that lives as long as the process.
         Self { table: unsafe { &*table }, target }
     }
 

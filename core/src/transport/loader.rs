@@ -319,7 +319,8 @@ unsafe fn check(
     if !table.is_aligned() {
         return Err(Refusal::Misaligned { address: table.addr() });
     }
-    // SAFETY: the caller's promise; the head is frozen, so it is the same in every version.
+    // SAFETY: not null and aligned; the caller promises a table, whose head is the same in every
+    // version.
     let head = unsafe { &*table.cast::<abi::TableHead>() };
     if head.magic != abi::MAGIC {
         return Err(Refusal::BadMagic { found: head.magic });
@@ -333,7 +334,8 @@ unsafe fn check(
     if head.layout_hash != abi::LAYOUT_HASH {
         return Err(Refusal::LayoutHash { found: head.layout_hash });
     }
-    // SAFETY: the caller's promise: static strings.
+    // SAFETY: the caller promises a table of this version, whose name and version are static
+    // strings.
     let (name, version) = unsafe { (text(head.name), text(head.version)) };
     if !is_name(name) || expected.is_some_and(|e| e != name) {
         return Err(Refusal::NameMismatch {
@@ -355,7 +357,7 @@ unsafe fn check(
             _ => {}
         }
     }
-    // SAFETY: the caller's promise: what the table points to is static.
+    // SAFETY: the caller promises a table, and what one points to is static.
     let declared = unsafe { declaration::read(name, copy.declaration) }
         .map_err(|problem| Refusal::BadDeclaration { problem })?;
     Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, declared, chaos: None })
@@ -373,7 +375,7 @@ fn bit_name(bit: Caps) -> String {
 unsafe fn copy_table(table: *const TransportOps, size: usize) -> TransportOps {
     let mut copy = std::mem::MaybeUninit::<TransportOps>::zeroed();
     let len = size.min(size_of::<TransportOps>());
-    // SAFETY: the caller's promise for the source; the destination has the size of the table.
+    // SAFETY: the caller promises `size` readable bytes; the destination has the size of the table.
     unsafe { std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), len) };
     // SAFETY: all zero bytes are a valid table: numbers 0, entries `None`, a null declaration.
     unsafe { copy.assume_init() }
@@ -385,7 +387,7 @@ unsafe fn text(ptr: *const c_char) -> &'static str {
     if ptr.is_null() {
         return "";
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null; the caller promises a static string that ends with NUL.
     unsafe { CStr::from_ptr(ptr) }.to_str().unwrap_or("")
 }
 

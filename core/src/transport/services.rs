@@ -117,7 +117,8 @@ unsafe fn lossy<'a>(ptr: *const u8, len: usize) -> std::borrow::Cow<'a, str> {
     if ptr.is_null() || len == 0 {
         return "".into();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null; the caller promises as many readable bytes, for as long as the text is
+    // used.
     String::from_utf8_lossy(unsafe { std::slice::from_raw_parts(ptr, len) })
 }
 

@@ -134,8 +134,7 @@ pub(super) fn safety(file: &File) -> Vec<Finding> {
 const POINTERS: &[&str] = &["as above", "as below", "as before", "see above", "ditto"];
 
 /// Where a promise of the caller's is named, too, instead of left to the heading `# Safety`.
-const PROMISES_NAMED: &[&str] =
-    &["core/src/buffers", "core/src/context", "core/src/handlers", "core/src/message", "core/src/state"];
+const PROMISES_NAMED: &[&str] = &["core/src/"];
 
 pub(super) fn reasons(file: &File) -> Vec<Finding> {
     let mark = concat!("SAFETY", ":");

@@ -182,7 +182,7 @@ impl Process {
         if self.is_gone(task) {
             return Err(Error::Peer);
         }
-        self.mind_holder(task);
+        self.mind(|| vec![task]);
         Ok(())
     }
 }

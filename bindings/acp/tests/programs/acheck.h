@@ -59,6 +59,14 @@ static inline void join(int *argc, char ***argv)
         OK(acp_sync());                             \
     } while (0)
 
+/* Where others have died, and acp_finalize can't be called: says that all was as it should be. */
+static inline void done(void)
+{
+    printf("rank %d is done\n", me);
+    fflush(stdout);
+    _exit(0);
+}
+
 static inline acp_ga_t starter(int rank)
 {
     acp_ga_t ga = acp_query_starter_ga(rank);

@@ -62,6 +62,9 @@ int main(int argc, char **argv)
     }
     GIVES(5, failed);
     FAILS(0, EHOSTDOWN, acp_malloc(8, 3));
+    /* A channel to it, or from it, would never bring or take anything, and never be freed. */
+    FAILS(0, EHOSTDOWN, (intptr_t)acp_create_ch(me, 3));
+    FAILS(0, EHOSTDOWN, (intptr_t)acp_create_ch(3, me));
     *acp_errno_location() = 0;
     acp_complete(started(acp_copy(ga[3], ga[(me + 1) % 3], 8, ACP_HANDLE_NULL)));
     GIVES(EHOSTDOWN, ACP_ERRNO);
@@ -109,5 +112,5 @@ int main(int argc, char **argv)
     while (*(volatile uint64_t *)&memory[40] < 3)
         usleep(100);
     FAILS(-1, EHOSTDOWN, acp_sync());
-    _exit(0);
+    done();
 }

@@ -345,7 +345,7 @@ impl Transport for ChaosLink {
             }
             let mut bytes = Vec::new();
             for i in 0..batch.count as usize {
-                // SAFETY: the caller's promise: `count` slices, each readable.
+                // SAFETY: the caller promises `count` slices in each batch.
                 let slice = unsafe { *batch.slices.add(i) };
                 if slice.len > 0 {
                     // SAFETY: the caller promises that each slice is readable.
@@ -410,7 +410,7 @@ impl Transport for ChaosLink {
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the inner transport asks of its caller what this one does.
         unsafe { self.inner().mem_register(range) }
     }
 

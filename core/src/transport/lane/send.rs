@@ -93,7 +93,8 @@ impl SendLane {
     /// [`takes`](Self::takes) their length; this is the lane's only writer.
     #[inline(always)]
     pub unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
-        // SAFETY: the caller's promise is that of `publish`; as much is written as is announced.
+        // SAFETY: the lengths that the caller asked `takes` about; as much is written as is
+        // announced.
         unsafe {
             self.publish(head.len() + body.len(), |place| {
                 copy_short(head.as_ptr(), place, head.len());
@@ -110,7 +111,8 @@ impl SendLane {
     /// gets is divisible by 8.
     #[inline(always)]
     pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
-        // SAFETY: the caller's promise is that of `reserve`; the bytes have been written by then.
+        // SAFETY: `reserve` asks of its caller what this does; the bytes are written when it is
+        // told.
         unsafe {
             let place = self.reserve(len);
             write(place.bytes);

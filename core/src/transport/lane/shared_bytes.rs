@@ -78,7 +78,7 @@ mod imp {
         /// # Safety
         /// The range lies inside the stretch, which is alive.
         pub unsafe fn for_write(self, at: usize, len: usize) -> *mut u8 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that the stretch is alive.
             let w = unsafe { &*self.0 };
             assert!(at + len <= w.bytes.len());
             w.cells[at / 64..(at + len).div_ceil(64)].iter().for_each(|c| c.with_mut(|_| ()));
@@ -90,7 +90,7 @@ mod imp {
         /// # Safety
         /// The range lies inside the stretch, which is alive.
         pub unsafe fn for_read(self, at: usize, len: usize) -> *mut u8 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that the stretch is alive.
             let w = unsafe { &*self.0 };
             assert!(at + len <= w.bytes.len());
             w.cells[at / 64..(at + len).div_ceil(64)].iter().for_each(|c| c.with(|_| ()));
