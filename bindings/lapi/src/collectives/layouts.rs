@@ -1,9 +1,8 @@
 //! All to all with a DGSP for each partner.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
-use super::operations::by_rank;
 use super::outcome::{Outcome, failed, failure};
-use super::{answer, list};
+use super::{answer, by_rank, list};
 use crate::abi::*;
 use crate::dgsp::layout::check_gather;
 use crate::dgsp::registry::{Program, acquire};

@@ -21,7 +21,7 @@ use crate::handles;
 use lapis_collectives::{By, Call, Team, Type};
 use outcome::{Outcome, exhausted, failed, failure};
 use state::Pending;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_ulong};
 use table::Absent;
 use values::Operators;
 
@@ -64,6 +64,15 @@ unsafe fn list<'a, T>(list: *const T, len: usize, what: &str) -> Outcome<&'a [T]
     }
     // SAFETY: the caller's promise.
     Ok(if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, len) } })
+}
+
+/// A list with an entry for each member.
+///
+/// # Safety
+/// It is NULL or has as many.
+unsafe fn by_rank<'a>(team: &Team, given: *const c_ulong, what: &str) -> Outcome<&'a [usize]> {
+    // SAFETY: the caller's promise; both are as wide as an address.
+    unsafe { list(given.cast::<usize>(), team.len(), what) }
 }
 
 /// What a collective works on.

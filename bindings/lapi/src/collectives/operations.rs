@@ -4,20 +4,11 @@
 pub(crate) use super::layouts::alltoallw;
 use super::outcome::Outcome;
 use super::values::type_of;
-use super::{Form, Work, list, run};
+use super::{Form, Work, by_rank, list, run};
 use crate::abi::*;
 use lapis_collectives::{By, Call, Edge, Group, Parts, Team, Type};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ptr::{null, null_mut};
-
-/// A list with an entry for each member.
-///
-/// # Safety
-/// It is NULL or has as many.
-pub(super) unsafe fn by_rank<'a>(team: &Team, given: *const c_ulong, what: &str) -> Outcome<&'a [usize]> {
-    // SAFETY: the caller's promise; both are as wide as an address.
-    unsafe { list(given.cast::<usize>(), team.len(), what) }
-}
 
 /// # Safety
 /// As for [`by_rank`].
