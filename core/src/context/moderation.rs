@@ -5,7 +5,9 @@
 //! anew for each message, and a fence on both sides; between distant cores several times what a
 //! message takes. So when calls that poll follow each other closely, interrupts are left out, and
 //! the progress thread looks by the clock instead whether the program still polls. When it does
-//! not, interrupts are there again.
+//! not, interrupts are there again. One call between two of these looks is enough to go on; such a
+//! call may find what it waits for without a look at everything, which the progress thread does
+//! then. While a thread of the program sleeps for an arrival, interrupts are not left out.
 //!
 //! What arrives just after the program has stopped polling waits for up to two of these looks: 0.3
 //! ms, or a fiftieth of the time for which it has polled, up to 2 ms. Whatever comes later
@@ -33,6 +35,8 @@ pub(crate) struct Moderation {
     active: AtomicBool,
     /// Calls that polled. Changed by the lock's holder only.
     polls: AtomicU32,
+    /// Looks at everything. Changed by the lock's holder only.
+    looks: AtomicU32,
     /// When it began, in microseconds of the context's clock.
     since: AtomicU64,
 }
@@ -42,6 +46,12 @@ impl Moderation {
     #[inline(always)]
     pub(crate) fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed)
+    }
+
+    /// The lock's holder is about to look at everything.
+    #[inline(always)]
+    pub(super) fn count_look(&self) {
+        self.looks.store(self.looks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 
@@ -67,7 +77,11 @@ impl Locked<'_> {
         let now = shared.clock.elapsed();
         let took = now.saturating_sub(std::mem::replace(&mut self.links.polls_since, now));
         let watched = shared.progress_thread.load(Ordering::Relaxed);
-        let may = watched && !shared.crowding.is_crowded() && !without(Optimization::InterruptModeration);
+        let sleeps = shared.sleepers.count.load(Ordering::Relaxed) > 0;
+        let may = watched
+            && !sleeps
+            && !shared.crowding.is_crowded()
+            && !without(Optimization::InterruptModeration);
         if took > POLLS_TAKE || !may || shared.moderation.is_active() {
             return;
         }
@@ -126,25 +140,33 @@ impl Context {
 
     /// The progress thread's turn while interrupts are left out.
     pub(super) fn watch_polls(&self) {
-        let Moderation { polls, since, .. } = &self.shared.moderation;
+        let Moderation { polls, looks, since, .. } = &self.shared.moderation;
         let since = Duration::from_micros(since.load(Ordering::Relaxed));
         let polled_for = self.shared.clock.elapsed().saturating_sub(since);
-        let before = polls.load(Ordering::Relaxed);
+        let before = (polls.load(Ordering::Relaxed), looks.load(Ordering::Relaxed));
+        // A thread that waits ends moderation itself when it goes to sleep.
         let go_on = || {
-            let unchanged = polls.load(Ordering::Relaxed) == before;
-            // A thread that waits ends moderation itself when it goes to sleep.
-            !unchanged || self.shared.status.polling.load(Ordering::Relaxed) > 0
+            let polls = polls.load(Ordering::Relaxed) != before.0;
+            polls || self.shared.status.polling.load(Ordering::Relaxed) > 0
         };
         std::thread::sleep((polled_for / 100).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
-        if go_on() {
+        if go_on() && looks.load(Ordering::Relaxed) != before.1 {
             return;
         }
+        let mut locked = self.locked();
+        // Again, now that nobody can change it.
+        if !self.shared.moderation.is_active() {
+            return;
+        }
+        if go_on() {
+            locked.progress();
+            return;
+        }
+        locked.end_moderation();
+        drop(locked);
+        // Afterwards: who ends a wait meanwhile finds that arrivals interrupt, and does it itself.
         if let Some(rests) = &self.shared.hooks.rests {
             rests(self);
-        }
-        let mut locked = self.locked();
-        if !go_on() {
-            locked.end_moderation();
         }
     }
 }

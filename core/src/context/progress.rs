@@ -140,6 +140,8 @@ impl Locked<'_> {
             return 0;
         }
         state.looked_at_everything();
+        self.shared().moderation.count_look();
+        let state = &mut **self;
         let (links, engines) = (state.links.open.len(), state.links.with_engines);
         let mut handled = 0;
         for index in 0..links {

@@ -42,8 +42,8 @@ impl Locked<'_> {
                 self.unlocked(|_| nap());
             }
         }
-        s.count.fetch_sub(1, Ordering::Relaxed);
-        if !self.links.interrupts {
+        let last = s.count.fetch_sub(1, Ordering::Relaxed) == 1;
+        if last && !self.links.interrupts {
             self.links.disarm();
         }
     }

@@ -200,13 +200,13 @@ impl Locked<'_> {
         }
     }
 
-    /// While a thread polls, nobody needs to be woken.
+    /// While a thread polls, nobody needs to be woken, but threads that sleep already.
     #[inline(always)]
     pub(super) fn begin_polling(&mut self) {
         // Changed under the lock only, so that a plain load and store do.
         let polling = &self.shared().status.polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.links.interrupts {
+        if self.links.interrupts && self.shared().sleepers.count.load(Ordering::Relaxed) == 0 {
             self.links.disarm();
         }
     }

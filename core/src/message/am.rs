@@ -8,7 +8,6 @@ use super::self_send::LAYOUT;
 use super::send::Departure;
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, TrustedSource, Waiting};
 use crate::Context;
-use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{HandlerId, State};
@@ -388,11 +387,7 @@ impl Locked<'_> {
             None => EAGER + 1,
         };
         let way = way_of(link, fetching(link), len, from, bulk, config);
-        // A user who sets MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their
-        // buffers are free at once: that goes before the direct copy.
-        let copied = way == Way::Direct
-            && config.rexmit_buf_size.origin() != Origin::Default
-            && self.may_copy(len, user, &message.origin);
+        let copied = way == Way::Direct && self.must_copy(len, user, &message.origin);
         let direct = way != Way::Packets && !copied && message.source.contiguous().is_some();
         if !direct && !straight {
             return self.am_send_packets(message);

@@ -129,7 +129,7 @@ impl Locked<'_> {
             Kind::Rmw => self.rmw_arrived(source, header),
             Kind::RmwReply => self.rmw_reply_arrived(header),
             Kind::Complete => self.completed(header.subject),
-            Kind::Pulled => self.pulled(header.subject, header.total),
+            Kind::Pulled => self.pulled(source, header.subject, header.total),
             Kind::Counter => self.arrived(source, arrival_of(header, None, Run::Thread)),
             Kind::Fence => self.fence_arrived(source, header.subject as u32),
             Kind::FenceReply => self.fence_reply_arrived(source, header.subject as u32),
@@ -399,9 +399,9 @@ impl Locked<'_> {
 
     /// The target has fetched our buffer, or put what we read into it; `bytes` of it are not
     /// counted.
-    fn pulled(&mut self, id: u64, bytes: u64) {
+    fn pulled(&mut self, source: PeerId, id: u64, bytes: u64) {
         let state = &mut **self;
-        let Some(op) = state.operations.get_mut(id) else { return };
+        let Some(op) = state.operations.get_mut(id).filter(|op| op.peer == source) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
         let (lent, sent) = match &mut op.waiting {
             Waiting::Pull { lent, .. } => (lent.take(), true),
@@ -416,7 +416,8 @@ impl Locked<'_> {
         state.sending.ended += u64::from(sent);
         let path = state.path_to(peer);
         let counts = state.statistics.path_mut(path);
-        *(if sent { &mut counts.data_sent } else { &mut counts.data_received }) += bytes;
+        let count = if sent { &mut counts.data_sent } else { &mut counts.data_received };
+        *count = count.wrapping_add(bytes);
         state.peers[peer].answered.done(sequence);
         lent.into_iter().for_each(|registration| state.release(registration));
         origin.notify(self, peer, Ok(()));

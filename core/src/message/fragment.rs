@@ -6,6 +6,7 @@ use super::keyed::by_key;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::{Direction, Operation, Outgoing, Pull, SLICE, Source, TrustedSource, Waiting};
+use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::error::Error;
@@ -62,6 +63,14 @@ impl Locked<'_> {
         !origin.is_none()
             && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
             && copies < *config.rexmit_buf_cnt.get()
+    }
+
+    /// The same where the target could have it without a copy of ours. A user who sets
+    /// MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their buffers are free
+    /// at once.
+    pub(super) fn must_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
+        self.shared().config.rexmit_buf_size.origin() != Origin::Default
+            && self.may_copy(len, user_header, origin)
     }
 
     /// Copies a message that is about to go out in several packets, if it may be, and tells whoever

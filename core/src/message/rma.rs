@@ -313,8 +313,11 @@ impl Locked<'_> {
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }
-            // SAFETY: the source is vouched for until it is told, when the target has fetched it.
-            if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) } {
+            if !self.must_copy(len, 0, &origin)
+                // SAFETY: the source is vouched for until it is told, when the target has fetched
+                // it.
+                && let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) }
+            {
                 let header = long_header(Kind::PutPull, remote, len, checked);
                 let header = (header.with_target_counter(target_counter), &[][..]);
                 return self.announce_loan(target, header, loan, None, Tell { origin, completion });

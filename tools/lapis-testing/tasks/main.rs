@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         "crowd" => talk::crowd(),
         "answers" => talk::answers(),
         "interrupts" => talk::interrupts(&detail),
+        "sleep-beside-a-poller" => talk::sleep_beside_a_poller(),
         "poll" => talk::poll(),
         "one-sided" => memory::one_sided(),
         "by-key" => by_key::by_key(),

@@ -175,6 +175,47 @@ pub(crate) fn interrupts(mode: &str) -> Result<()> {
     context.terminate()
 }
 
+/// Processor time of the calling thread.
+fn time_of_this_thread() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is valid for the call.
+    let read = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(read, 0, "every thread has such a clock");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// A thread of task 0 sleeps until a message comes, while another one polls all the time: it stays
+/// asleep, and is woken at once.
+pub(crate) fn sleep_beside_a_poller() -> Result<()> {
+    const POLLS: Duration = Duration::from_millis(500);
+    let context = lapis::builder().interrupts(true).init()?;
+    let heard = Arc::new(AtomicBool::new(false));
+    let here = Arc::clone(&heard);
+    context.set_handler(PING, move |_, _| {
+        here.store(true, Ordering::Relaxed);
+        Delivery::bury()
+    })?;
+    context.gfence()?;
+    if context.task() == 1 {
+        std::thread::sleep(POLLS);
+        context.send(0, PING, &[], b"wake")?;
+    } else {
+        let took = std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| {
+                context.wait_until(|| heard.load(Ordering::Relaxed))?;
+                Ok::<_, lapis::Error>(time_of_this_thread())
+            });
+            while !heard.load(Ordering::Relaxed) {
+                context.progress()?;
+            }
+            sleeper.join().expect("the thread ends well")
+        })?;
+        println!("slept beside a poller: {}", took < POLLS / 4);
+    }
+    context.gfence()?;
+    context.terminate()
+}
+
 /// Two tasks answer each other until interrupts are left out at task 0, because it polls all the
 /// time. Where others want its core they are not.
 fn poll_all_the_time(context: &Context) -> Result<()> {

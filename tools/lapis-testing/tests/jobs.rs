@@ -84,6 +84,12 @@ fn a_task_that_computes_is_served_in_interrupt_mode_only() {
 }
 
 #[test]
+fn a_thread_that_sleeps_stays_asleep_while_another_one_polls() {
+    let done = run(&Job::new(2), &["sleep-beside-a-poller"]).expect_quiet(0);
+    assert_eq!(done.out, "slept beside a poller: true\n");
+}
+
+#[test]
 fn one_call_that_polls_handles_all_messages_that_wait() {
     let done = run(&Job::new(2), &["poll"]).expect_quiet(0);
     assert_eq!(done.out, "handled by one call: 10\n");

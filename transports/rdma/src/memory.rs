@@ -9,6 +9,7 @@ use crate::endpoint::{Access, Endpoint, Registration, is_busy};
 use crate::rail::Rail;
 use lapis_core::transport::{RawSlice, RegionInfo, TransportError};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Bits of a key of ours that tell regions with the same first address apart.
 const NUMBER: u32 = 16;
@@ -63,7 +64,7 @@ impl Keys {
 struct Region {
     base: u64,
     len: u64,
-    registrations: Vec<Registration>,
+    registrations: Vec<Rc<Registration>>,
 }
 
 /// How one key names a region on several rails.
@@ -162,6 +163,7 @@ impl Memory {
             return Err(TransportError::Unsupported);
         }
         let key = self.joint.join(registrations.iter().map(Registration::key));
+        let registrations = registrations.into_iter().map(Rc::new).collect();
         self.next += 1;
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
         self.regions.insert(self.next, Region { base, len, registrations });
@@ -232,11 +234,12 @@ impl Memory {
         self.regions.remove(&id);
     }
 
-    /// The registration on a rail that holds a range, if one does.
-    pub(crate) fn holding(&self, range: RawSlice, rail: usize) -> Option<&Registration> {
+    /// The registration on a rail that holds a range, if one does. Whoever uses it keeps it: it may
+    /// have been made for another transfer, and be released before this one has ended.
+    pub(crate) fn holding(&self, range: RawSlice, rail: usize) -> Option<Rc<Registration>> {
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
         let holds = |r: &&Region| base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
-        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail))
+        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail).map(Rc::clone))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::send::Traffic;
 use lapis_core::transport::{PeerId, RawSlice, TransportError};
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Transfers that may be under way at a time.
@@ -57,12 +58,12 @@ pub(crate) struct Begun {
 
 /// Our side's memory, for as long as the provider uses it.
 enum Side {
-    /// The provider needs to know nothing, or has a registration that stays.
+    /// The provider needs to know nothing.
     Plain,
     /// A bounce buffer.
     Bounced(usize),
-    /// Registered for this transfer.
-    Registered { _until_the_end: Registration },
+    /// Registered, for this transfer alone or for others, too.
+    Registered { until_the_end: Rc<Registration> },
 }
 
 struct UnderWay {
@@ -217,9 +218,8 @@ impl Transfers {
         let inject = wish.direction == Direction::Put && wish.local.len <= endpoint.inject_size();
         // SAFETY: the caller's promise.
         let side = unsafe { self.side(endpoint, memory, &wish, inject) }?;
-        let known = endpoint.needs_local() && !inject;
         let context = &raw mut self.contexts[index];
-        let here = self.here(memory, &wish, &side, known);
+        let here = self.here(&wish, &side);
         // SAFETY: the memory and the context stay until the transfer has ended.
         let outcome = unsafe {
             match wish.direction {
@@ -247,8 +247,11 @@ impl Transfers {
         wish: &Wish,
         inject: bool,
     ) -> Result<Side, i32> {
-        if inject || !endpoint.needs_local() || memory.holding(wish.local, self.rail).is_some() {
+        if inject || !endpoint.needs_local() {
             return Ok(Side::Plain);
+        }
+        if let Some(registration) = memory.holding(wish.local, self.rail) {
+            return Ok(Side::Registered { until_the_end: registration });
         }
         if wish.local.len <= BOUNCE {
             let (Some(bounces), Some(index)) = (&self.bounces, self.free_bounces.pop()) else {
@@ -266,16 +269,15 @@ impl Transfers {
         };
         // SAFETY: our side stays mapped until the transfer has ended, and so does the registration.
         let registration = unsafe { memory.for_transfer(endpoint, wish.local, access) }?;
-        Ok(Side::Registered { _until_the_end: registration })
+        Ok(Side::Registered { until_the_end: Rc::new(registration) })
     }
 
     /// Where the provider finds our side, of which it may want to know the registration.
-    fn here<'a>(&'a self, memory: &'a Memory, wish: &Wish, side: &'a Side, known: bool) -> Local<'a> {
+    fn here<'a>(&'a self, wish: &Wish, side: &'a Side) -> Local<'a> {
         let (ptr, len) = (wish.local.ptr, wish.local.len);
         let (at, registration) = match (side, &self.bounces) {
             (Side::Bounced(index), Some(bounces)) => (bounces.at(*index), bounces.registration()),
-            (Side::Registered { _until_the_end: registration }, _) => (ptr, Some(registration)),
-            _ if known => (ptr, memory.holding(wish.local, self.rail)),
+            (Side::Registered { until_the_end }, _) => (ptr, Some(&**until_the_end)),
             _ => (ptr, None),
         };
         Local { at, len, registration }

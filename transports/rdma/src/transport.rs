@@ -86,7 +86,7 @@ pub struct Rdma {
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
-// buffers that belong to them.
+// buffers that belong to them; what is counted by `Rc` never leaves it.
 unsafe impl Send for Rdma {}
 
 impl Rdma {
