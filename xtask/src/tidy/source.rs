@@ -230,11 +230,8 @@ mod tests {
             let text = format!("// {}: {reason}", concat!("SAF", "ETY"));
             reasons(&File { path: path.into(), text }).len()
         };
-        let of = |reason: &str| at("core/src/x.rs", reason);
-        assert_eq!(
-            (of("the caller's promise."), at("core/src/context/x.rs", "the caller's promise.")),
-            (0, 1)
-        );
+        let of = |reason: &str| at("bindings/x.rs", reason);
+        assert_eq!((of("the caller's promise."), at("core/src/x.rs", "the caller's promise.")), (0, 1));
         assert_eq!((of("as above."), of("As above, for the other one.")), (1, 1));
         assert_eq!((of("the lock is held."), of("readable, as `new` demands.")), (0, 0));
     }
