@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     int sent[2] = {0}, got[2] = {0};
     /* As many as there are segments, of which nobody gives one back yet. */
     for (int i = 0; i < 2; i++) {
-        for (; sent[i] < counts[i]; sent[i]++) {
+        for (; sent[i] < (int)counts[i]; sent[i]++) {
             OK(acp_isready_segbuf(src[i]));
             fill(out[i] + sent[i] * sizes[i], sizes[i], sent[i] + me);
             OK(acp_ack_segbuf(src[i]));
