@@ -17,6 +17,10 @@ use std::time::Duration;
 /// about.
 pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
 
+/// What begins like this is read by the project's own tests, in the environment of which jobs run,
+/// and never warned about.
+const TEST_PREFIX: &str = "LAPIS_TEST_";
+
 /// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher
 /// reads.
 const BOOTSTRAP_NAMES: [&str; 5] = {
@@ -414,6 +418,7 @@ pub(super) fn variable(name: &str) -> Option<&'static Variable> {
 pub(super) fn looks_like_ours(name: &str) -> bool {
     OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !name.starts_with(LAUNCHER_PREFIX)
+        && !name.starts_with(TEST_PREFIX)
         && !BOOTSTRAP_NAMES.contains(&name)
         && !DEPRECATED.iter().any(|(old, _)| *old == name)
         && variable(name).is_none()

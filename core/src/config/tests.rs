@@ -198,6 +198,7 @@ fn misspelt_names_are_reported_with_the_nearest() {
         ("LAPIS_TASKS", "set by the launcher"),
         ("LAPIS_BOOT_TIMEOUT", "read before the configuration"),
         ("LAPIS_REMOTE", "read by the launcher"),
+        ("LAPIS_TEST_KILLS", "read by tests"),
         ("MP_SOMETHING_OF_MPI", "x"),
         ("PATH", "/bin"),
         ("LAPIS_ZOO_SIZE", "4K"),

@@ -16,6 +16,11 @@ const EXCUSES: u32 = 10;
 /// How much of new measurements of a path's speed counts.
 const FRESH: f64 = 0.25;
 
+/// A path that takes nothing because it was slow is tried again after so many times of what a piece
+/// of `PIECE` bytes would take there. It costs a part of the time, and what made it slow may be over.
+const DOUBT: f64 = 4.0;
+const PIECE: f64 = (1 << 20) as f64;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -51,9 +56,10 @@ pub(crate) struct Path {
     pub(crate) owed: Option<u32>,
     /// Bytes of transfers under way.
     pub(crate) under_way: u64,
-    /// Bytes a microsecond, as measured; 0 before that.
-    speed: f64,
-    last_end: Instant,
+    /// Bytes a microsecond, as measured.
+    speed: Option<f64>,
+    /// When a transfer last ended over it.
+    last_end: Option<Instant>,
 }
 
 impl Path {
@@ -82,8 +88,8 @@ impl Path {
             excuses: 0,
             owed: None,
             under_way: 0,
-            speed: 0.0,
-            last_end: now,
+            speed: None,
+            last_end: None,
         }
     }
 
@@ -122,19 +128,33 @@ impl Path {
         }
     }
 
-    /// A transfer of so many bytes has ended well.
+    /// A transfer of so many bytes has ended well. The first tells nothing of the speed: its time may
+    /// be that of a connection that was being made.
     pub(crate) fn measure(&mut self, len: u64, begun: Instant, now: Instant) {
-        let time = now.duration_since(begun.max(self.last_end)).as_secs_f64() * 1e6;
-        self.last_end = now;
         self.excuses = 0;
+        let Some(last) = self.last_end.replace(now) else { return };
+        let time = now.duration_since(begun.max(last)).as_secs_f64() * 1e6;
         let speed = len as f64 / time.max(0.1);
-        self.speed = if self.speed == 0.0 { speed } else { self.speed + FRESH * (speed - self.speed) };
+        let old = self.speed.filter(|old| !is_doubtful(*old, last, begun));
+        self.speed = Some(old.map_or(speed, |old| old + FRESH * (speed - old)));
     }
 
-    /// When what is under way and so many bytes more will have come, in microseconds from now.
-    pub(crate) fn finish(&self, more: u64) -> f64 {
-        (self.under_way + more) as f64 / self.speed.max(1.0)
+    /// Its speed in bytes a microsecond, if that is known and not too long ago.
+    pub(crate) fn speed(&self, now: Instant) -> Option<f64> {
+        let last = self.last_end.filter(|_| self.under_way == 0);
+        self.speed.filter(|speed| last.is_none_or(|last| !is_doubtful(*speed, last, now)))
     }
+
+    /// When what is under way and so many bytes more will have come at a speed, in microseconds from
+    /// now.
+    pub(crate) fn finish(&self, more: u64, speed: f64) -> f64 {
+        (self.under_way + more) as f64 / speed.max(1.0)
+    }
+}
+
+/// Whether a path of this speed, which has had nothing to do since `last`, is to be tried again.
+fn is_doubtful(speed: f64, last: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(last).as_secs_f64() * 1e6 > DOUBT * PIECE / speed.max(1.0)
 }
 
 /// Messages to a peer that are not known to be consumed, oldest first.
@@ -209,13 +229,27 @@ mod tests {
     #[test]
     fn a_faster_path_is_expected_to_end_sooner() {
         let now = Instant::now();
-        let mut paths = [0, 1].map(|rail| Path::new((rail, rail), (0, &[]), true, now));
-        for (path, micros) in paths.iter_mut().zip([100, 300]) {
-            path.measure(1 << 20, now, now + Duration::from_micros(micros));
-        }
-        paths[0].under_way = 1 << 20;
-        assert!(paths[0].finish(1 << 20) < paths[1].finish(1 << 20), "two there before one here");
-        paths[0].under_way = 4 << 20;
-        assert!(paths[0].finish(1 << 20) > paths[1].finish(1 << 20));
+        let mut path = Path::new((0, 0), (0, &[]), true, now);
+        path.under_way = 1 << 20;
+        assert!(path.finish(1 << 20, 1000.0) < path.finish(1 << 20, 333.0));
+    }
+
+    #[test]
+    fn a_slow_path_is_tried_again_later_and_its_first_transfer_tells_nothing() {
+        let now = Instant::now();
+        let after = |micros| now + Duration::from_micros(micros);
+        let mut path = Path::new((0, 0), (0, &[]), true, now);
+        assert_eq!(path.speed(now), None);
+        path.measure(1 << 20, now, after(1_000_000));
+        assert_eq!(path.speed(after(1_000_000)), None, "a connection was made");
+        path.measure(1 << 20, now, after(1_010_000));
+        let speed = path.speed(after(1_010_000)).expect("it is known");
+        assert!((100.0..110.0).contains(&speed), "10 ms for 1 MiB: {speed}");
+        assert_eq!(path.speed(after(1_049_000)), Some(speed));
+        assert_eq!(path.speed(after(1_051_000)), None, "four times as long without anything");
+        path.under_way = 1;
+        assert_eq!(path.speed(after(1_051_000)), Some(speed), "it is being measured");
+        path.measure(1 << 20, after(1_051_000), after(1_052_000));
+        assert!(path.speed(after(1_052_000)).is_some_and(|speed| speed > 1000.0), "the old one does not count");
     }
 }

@@ -208,11 +208,15 @@ impl Refusing {
     }
 }
 
-/// The path on which so many bytes more are expected to have come first, if it takes any now.
+/// The path on which so many bytes more are expected to have come first, if it takes any now. One
+/// whose speed is not known counts as fast as the fastest.
 fn best(p: &Peer, len: u64, carrying: usize, refusing: Refusing) -> Option<usize> {
     let takes = |at: &usize| p.paths[*at].up && p.paths[*at].theirs < carrying && !refusing.has(*at);
     let usable = (0..p.paths.len()).filter(takes);
-    let finish = |at: &usize| p.paths[*at].finish(len);
+    let now = Instant::now();
+    let speed = |at: usize| p.paths[at].speed(now);
+    let fastest = usable.clone().filter_map(speed).fold(1.0, f64::max);
+    let finish = |at: &usize| p.paths[*at].finish(len, speed(*at).unwrap_or(fastest));
     let at = usable.min_by(|a, b| finish(a).total_cmp(&finish(b)))?;
     (p.paths[at].under_way == 0 || p.paths[at].under_way + len <= DEPTH).then_some(at)
 }

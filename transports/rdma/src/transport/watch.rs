@@ -194,7 +194,8 @@ impl Rdma {
             return;
         };
         let late = |path: &&Path| {
-            let needed = Duration::from_secs_f64(2e-6 * path.finish(0).min(1e7));
+            let time = path.finish(0, path.speed(now).unwrap_or(1.0));
+            let needed = Duration::from_secs_f64(2e-6 * time.min(1e7));
             silent(path) && now >= first + GRACE + needed
         };
         if let Some(rail) = p.paths.iter().find(late).map(|path| path.rail) {
