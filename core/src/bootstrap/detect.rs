@@ -280,6 +280,7 @@ fn by_hand(environment: &Environment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn fails<const N: usize>(pairs: [(&str, &str); N]) -> String {
         let options = Options { patience: Duration::from_millis(200), ..Options::default() };

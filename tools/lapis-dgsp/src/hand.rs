@@ -1,7 +1,7 @@
 //! Hand-written copies of the shapes: what an application's author would write.
 #![allow(unsafe_code, reason = "plain loops over raw memory, as a C programmer would write them")]
 
-use crate::shape::{Array, Both, Hand, Shape};
+use crate::shape::{Array, Both, Shape};
 
 pub(crate) trait Way {
     /// # Safety

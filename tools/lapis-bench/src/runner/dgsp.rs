@@ -8,7 +8,7 @@
 use super::dgsp_report::{self as report, Figure, Outcome, Row, who_of};
 use super::machine::Machine;
 use crate::exec::Line;
-use crate::peers::{self, Absent};
+use crate::peers;
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
 use lapis_bench::record::Record;

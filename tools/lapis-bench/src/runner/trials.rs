@@ -8,7 +8,7 @@ use super::wire;
 use crate::peers::Absent;
 use anyhow::{Context, Result};
 use lapis_bench::pin;
-use lapis_bench::record::{Record, Unit};
+use lapis_bench::record::Unit;
 use lapis_bench::stats::Summary;
 use std::time::Duration;
 
@@ -163,6 +163,7 @@ fn medians(samples: Vec<Sample>) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_bench::record::Record;
 
     #[test]
     fn rounds_become_a_median_each() {
