@@ -295,6 +295,7 @@ unsafe fn text(ptr: *const c_char) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     #[test]
     fn names_of_files() {

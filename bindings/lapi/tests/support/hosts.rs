@@ -1,6 +1,6 @@
 //! Two hosts with a daemon of windows each, joined by a wire: network namespaces of this machine.
 
-use super::{BINDING, Finished, Job, artifacts, checked, scratch};
+use super::{Finished, Job, artifacts, scratch};
 use lapis_testing::{Running, Space, clean, joined};
 use std::path::Path;
 
