@@ -29,8 +29,8 @@ const SEND: u32 = 256;
 const ARRIVALS: u32 = 2048;
 /// Neighbours are asked so often whether they are there.
 const ASK: Duration = Duration::from_secs(10);
-/// For so long what is in use may be so because the kernel has not freed it yet.
-const SOON: Duration = Duration::from_secs(1);
+/// For so long what is in use may be so because the kernel has not freed it yet, on a busy machine.
+const SOON: Duration = Duration::from_secs(5);
 /// Networks that follow from an address have numbers from here on; those that people give are
 /// below.
 pub(crate) const BY_ADDRESS: u32 = 1 << 31;
