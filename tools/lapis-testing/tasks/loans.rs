@@ -20,6 +20,8 @@ const OWN: u8 = 0xaa;
 const THEIRS: u8 = 7;
 /// Time enough to be stopped.
 const AWAY_LONG: Duration = Duration::from_millis(300);
+/// How long an answer is waited for.
+const AGAIN: Duration = Duration::from_millis(20);
 /// Looks that leave a transfer begun and not ended.
 const AMID: usize = 20;
 
@@ -220,15 +222,15 @@ pub(crate) fn purge_amid_a_loan(how: &str) -> Result<()> {
     if ended_at_once {
         make_own();
     }
-    // What is sent before a purge is known is dropped: who has purged last speaks first.
-    let hears = || heard.load(Ordering::Relaxed) > 0;
-    if (who == "lender") == lends {
-        context.send(peer, HELLO, &[], &[])?;
-        context.wait_until(hears)?;
-    } else {
-        context.wait_until(hears)?;
-        context.send(peer, HELLO, &[], &[])?;
+    // What is sent before a purge is known is dropped. Whoever hears the other one is heard by it.
+    while heard.load(Ordering::Relaxed) == 0 {
+        let _ = context.send(peer, HELLO, &[], &[]);
+        let sent = Instant::now();
+        while heard.load(Ordering::Relaxed) == 0 && sent.elapsed() < AGAIN {
+            context.progress()?;
+        }
     }
+    context.send(peer, HELLO, &[], &[])?;
     if let Some(told) = begun {
         context.wait_until(|| has_ended(&told))?;
         if !ended_at_once {
@@ -241,9 +243,10 @@ pub(crate) fn purge_amid_a_loan(how: &str) -> Result<()> {
             assert_eq!(count(again, THEIRS), LEN, "{what} after the purge");
         }
         assert_eq!(count(own, OWN), LEN, "nobody has written to it since");
-        context.send(OTHER, HELLO, &[], &[])?;
+        context.send(OTHER, AWAY, &[], &[])?;
     } else {
-        context.wait_until(|| heard.load(Ordering::Relaxed) > 1 && messages.load(Ordering::Relaxed) > 0)?;
+        // The lender has done all of that.
+        context.wait_until(|| is_away.load(Ordering::Relaxed) > 0 && messages.load(Ordering::Relaxed) > 0)?;
     }
     println!("they talk");
     context.terminate()
