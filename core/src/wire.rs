@@ -47,6 +47,7 @@
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Regions` | | | tell me of the memory that transports reach by keys, from now on |
 //! | `Region` | address | D, E = key; user header field = 1: it is there, 0: it is not any more | such memory of the sender's |
+//! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
@@ -83,6 +84,7 @@ pub enum Kind {
     Region = 21,
     PutPull = 22,
     GetPush = 23,
+    Recall = 24,
 }
 
 /// Word B is present.
@@ -126,6 +128,7 @@ impl Kind {
             21 => Region,
             22 => PutPull,
             23 => GetPush,
+            24 => Recall,
             _ => return None,
         })
     }
@@ -142,11 +145,11 @@ impl Kind {
 const EXTRA: u8 = 3;
 const SUBJECT: u8 = 4;
 const TOTAL: u8 = 8;
-const SHAPES: [u8; 24] = {
+const SHAPES: [u8; 25] = {
     use Kind::*;
-    let mut shapes = [0; 24];
+    let mut shapes = [0; 25];
     let mut at = 0;
-    let subject = [Am, Put, Fragment, Complete, Fence, FenceReply, Barrier, Epoch];
+    let subject = [Am, Put, Fragment, Complete, Fence, FenceReply, Barrier, Epoch, Recall];
     while at < subject.len() {
         shapes[subject[at] as usize] = SUBJECT;
         at += 1;
@@ -406,7 +409,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=23, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=24, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();

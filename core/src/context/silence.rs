@@ -111,8 +111,10 @@ impl Locked<'_> {
                 continue;
             }
             p.dead = true;
-            if p.state == PeerState::Up {
-                self.peer_down(task, &format!("its process {how}"));
+            match p.state {
+                PeerState::Up => self.peer_down(task, &format!("its process {how}")),
+                PeerState::Purged => self.end_loans(task),
+                PeerState::Down | PeerState::Ended => {}
             }
             self.end_transfers(task);
         }

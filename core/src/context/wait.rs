@@ -149,7 +149,7 @@ impl Locked<'_> {
 
     /// Waits until `done` says so, or the deadline has passed (false). The lock is let go now and
     /// then.
-    pub(super) fn wait_before(
+    pub(crate) fn wait_before(
         &mut self,
         awaiting: Awaiting,
         deadline: Option<Instant>,

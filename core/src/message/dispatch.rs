@@ -1,7 +1,7 @@
 //! What an arriving packet does.
 
 use super::packet::Submitted;
-use super::{Destination, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
+use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
@@ -137,6 +137,7 @@ impl Locked<'_> {
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Regions => self.regions_asked(source),
             Kind::Region => self.region_told(source, header),
+            Kind::Recall => self.recall_arrived(source, header),
             Kind::Goodbye => self.peer_ended(source),
             Kind::Epoch => self.epoch_arrived(source, header.message, header.subject),
         }
@@ -381,6 +382,7 @@ impl Locked<'_> {
     fn completed(&mut self, id: u64) {
         let state = &mut **self;
         match state.operations.get_mut(id) {
+            Some(op) if op.waiting.is_recalled() => {}
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is
             // missing.
             Some(op) if matches!(op.waiting, Waiting::Pull { .. }) => {
@@ -401,7 +403,8 @@ impl Locked<'_> {
     /// counted.
     fn pulled(&mut self, source: PeerId, id: u64, bytes: u64) {
         let state = &mut **self;
-        let Some(op) = state.operations.get_mut(id).filter(|op| op.peer == source) else { return };
+        let here = |op: &&mut Operation| op.peer == source && !op.waiting.is_recalled();
+        let Some(op) = state.operations.get_mut(id).filter(here) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
         let (lent, sent) = match &mut op.waiting {
             Waiting::Pull { lent, .. } => (lent.take(), true),

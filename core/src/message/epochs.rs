@@ -14,7 +14,8 @@ const MOST_HELD: usize = 64;
 
 /// Whether a packet is taken and sent whatever epochs are agreed.
 pub(super) fn is_of_any_epoch(packet: &[u8]) -> bool {
-    packet.first().is_some_and(|&kind| kind == Kind::Epoch as u8 || kind == Kind::Goodbye as u8)
+    const ANY: [u8; 3] = [Kind::Epoch as u8, Kind::Goodbye as u8, Kind::Recall as u8];
+    packet.first().is_some_and(|kind| ANY.contains(kind))
 }
 
 impl State {

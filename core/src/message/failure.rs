@@ -16,6 +16,11 @@ impl Context {
     /// Cancels what is under way with a task and sends nothing to it until it is
     /// [resumed](Self::resume).
     ///
+    /// Whoever waits for an operation is told when its memory is free. Where the other task, or the
+    /// transport, may still read or write that, this is later than the purge: over transports that
+    /// work by keys (RDMA), for a long message, put or get that the other task carries out. For such
+    /// this call waits up to 1.5 s, unless it is made within a handler.
+    ///
     /// *LAPI Guide, LAPI_Purge_totask.*
     ///
     /// # Errors
@@ -44,6 +49,7 @@ impl Context {
         locked.collectives_disturbed(target);
         locked.tell_watch(target);
         self.shared.wake_sleepers();
+        locked.await_loans(target);
         Ok(())
     }
 
@@ -101,7 +107,10 @@ impl Locked<'_> {
         let ended = match state.peers[peer].state {
             PeerState::Down => return,
             PeerState::Ended => true,
-            PeerState::Purged => return state.note_death(peer),
+            PeerState::Purged => {
+                state.note_death(peer);
+                return self.end_loans(peer);
+            }
             // Whoever has heard this task's farewell owes none.
             PeerState::Up => state.peers.parted,
         };
@@ -129,6 +138,12 @@ impl Locked<'_> {
 
     /// Ends everything under way with a peer; returns how much that was.
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
+        let mut recalled = Vec::new();
+        if self.may_use_loans(peer) {
+            recalled = self.operations.recall(peer);
+        } else {
+            self.end_loans(peer);
+        }
         let state = &mut **self;
         let operations = state.operations.drain_peer(peer);
         let mut ours = state.sending.drop_peer(peer);
@@ -138,7 +153,8 @@ impl Locked<'_> {
         state.forget_regions(peer);
         let p = &mut state.peers[peer];
         p.fences.clear();
-        let count = operations.len() + ours.len() + zero_copy.len();
+        let count = operations.len() + recalled.len() + ours.len() + zero_copy.len();
+        self.ask_back(peer, &recalled);
         for operation in operations {
             self.take_back(&operation);
             let (first, second) = (self.refusal(peer), self.refusal(peer));
@@ -205,6 +221,7 @@ impl Locked<'_> {
             (p.state, p.lane) = (PeerState::Ended, None);
             self.tell_watch(peer);
         }
+        self.end_loans(peer);
         self.shared().wake_sleepers();
     }
 

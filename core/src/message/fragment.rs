@@ -298,6 +298,8 @@ impl Locked<'_> {
         let p = &self.peers[pull.peer];
         if p.life == life && matches!(p.state, PeerState::Up | PeerState::Ended) {
             self.piece_fetched(pull, bytes, status);
+        } else {
+            self.loan_left_alone(pull.peer, pull.operation);
         }
     }
 

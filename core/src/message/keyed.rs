@@ -127,15 +127,31 @@ impl Locked<'_> {
 
     /// Begins a transfer by key.
     pub(super) fn begin_transfer(&mut self, parties: Parties, transfer: Transfer, way: Way) {
-        let Parties { target, target_counter, origin, completion } = parties;
         if way == Way::Bulk {
             self.statistics.bulk.count(transfer.len);
         }
+        let id = self.add_transfer(parties, transfer);
+        self.advance_transfer(id);
+    }
+
+    /// The same when all that has come is handled.
+    pub(super) fn begin_transfer_later(&mut self, parties: Parties, transfer: Transfer) {
+        let id = self.add_transfer(parties, transfer);
+        self.sending.transfers.push_back(id);
+    }
+
+    fn add_transfer(&mut self, parties: Parties, transfer: Transfer) -> u64 {
+        let Parties { target, target_counter, origin, completion } = parties;
         let sequence = self.next_operation(target);
         let waiting = Waiting::Transfer(transfer);
-        let operation = Operation { peer: target, waiting, origin, completion, target_counter, sequence };
-        let id = self.operations.insert(operation);
-        self.advance_transfer(id);
+        self.operations.insert(Operation {
+            peer: target,
+            waiting,
+            origin,
+            completion,
+            target_counter,
+            sequence,
+        })
     }
 
     /// Goes on with transfers that had no room.
@@ -190,7 +206,12 @@ impl Locked<'_> {
         match status {
             Status::Done if same && p.state != PeerState::Purged => self.advance_transfer(id),
             _ if same && p.state == PeerState::Up => self.transfer_refused(id, status),
-            _ => self.fail_operation(id),
+            _ => {
+                self.fail_operation(id);
+                if let Some(asked_by) = transfer.answer_to {
+                    self.loan_left_alone(peer, asked_by);
+                }
+            }
         }
     }
 

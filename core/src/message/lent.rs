@@ -67,8 +67,9 @@ impl State {
 
     /// What an operation lent is lent no more.
     pub(super) fn take_back(&mut self, operation: &Operation) {
-        if let Waiting::Pull { lent: Some(lent), .. } | Waiting::Push { lent: Some(lent) } =
-            &operation.waiting
+        if let Waiting::Pull { lent: Some(lent), .. }
+        | Waiting::Push { lent: Some(lent) }
+        | Waiting::Recalled { lent: Some(lent), .. } = &operation.waiting
         {
             self.release(*lent);
         }
@@ -205,7 +206,8 @@ impl Locked<'_> {
         // The origin handed back an address that this task gave out.
         let completion = Notify::counter(header.target_counter as usize as *const Counter);
         let parties = Parties { target: source, target_counter: 0, origin: Notify::None, completion };
-        self.begin_transfer(parties, transfer, Way::Direct);
+        // Not before what follows is known: the origin may be about to take its memory back.
+        self.begin_transfer_later(parties, transfer);
         // The request is done as a message; fences wait for the data at its origin.
         self.done_here(source, header.message);
     }

@@ -4,6 +4,7 @@
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `keyed`: transfers to and from registered memory;
 //! * `lent`: memory that this task registers for one transfer, which its peer carries out;
+//! * `recall`: such memory, when the peer is given up before it has done with it;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
 //! * `packet`: putting one packet on its way, waiting for room;
 //! * `fragment`: messages of several packets and rendezvous pulls that advance with progress;
@@ -30,6 +31,7 @@ mod lanes;
 mod lent;
 mod packet;
 mod reassembly;
+mod recall;
 mod request;
 mod rma;
 mod rmw;

@@ -18,6 +18,9 @@ pub(crate) enum Waiting {
     Pull { layout: Option<TrustedSource>, lent: Option<Registration> },
     /// `Pulled`: the target puts what is read into our memory. `lent` is as for a pull.
     Push { lent: Option<Registration> },
+    /// `Recall`: a pull or push with a peer that was given up, until it leaves our memory alone.
+    /// `written`: it was a push.
+    Recalled { lent: Option<Registration>, written: bool },
     /// `GetData` until `remaining` is 0.
     Get { destination: TrustedDestination, remaining: u64 },
     /// `RmwReply`.
@@ -55,17 +58,33 @@ pub(crate) struct Transfer {
 }
 
 impl Waiting {
-    /// Whether a transport may use the operation's memory until it says otherwise.
+    /// Whether a transport may use the operation's memory until it says otherwise, or a peer does.
     fn is_held(&self) -> bool {
-        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. }))
+        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. })) || self.is_recalled()
+    }
+
+    /// Whether it waits for a peer that was given up.
+    pub(crate) fn is_recalled(&self) -> bool {
+        matches!(self, Self::Recalled { .. })
+    }
+
+    /// Makes one that a peer carries out a recalled one; false if it is none.
+    fn recall(&mut self) -> bool {
+        let (lent, written) = match self {
+            Self::Pull { lent, layout: None } => (lent.take(), false),
+            Self::Push { lent } => (lent.take(), true),
+            _ => return false,
+        };
+        *self = Self::Recalled { lent, written };
+        true
     }
 
     /// As the outside is told.
     pub(crate) fn kind(&self) -> OpenKind {
         match self {
             Self::Completion => OpenKind::Completion,
-            Self::Pull { .. } | Self::Fetch => OpenKind::Pull,
-            Self::Get { .. } | Self::Push { .. } => OpenKind::Get,
+            Self::Pull { .. } | Self::Fetch | Self::Recalled { written: false, .. } => OpenKind::Pull,
+            Self::Get { .. } | Self::Push { .. } | Self::Recalled { written: true, .. } => OpenKind::Get,
             Self::Rmw { .. } => OpenKind::Rmw,
             Self::Transport(_) | Self::Transfer(_) => OpenKind::Transfer,
         }
@@ -196,24 +215,71 @@ impl<C> Operations<C> {
         Some(operation)
     }
 
-    /// Takes out every operation with `peer`, but for those whose memory a transport may still use:
-    /// they end with its event.
+    /// Takes out every operation with `peer`, but for those whose memory a transport may still use,
+    /// or the peer: they end when it has said so.
     pub(crate) fn drain_peer(&mut self, peer: PeerId) -> Vec<Operation<C>> {
-        let ids: Vec<u64> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| s.operation.as_ref().is_some_and(|o| o.peer == peer && !o.waiting.is_held()))
-            .map(|(i, s)| u64::from(s.generation) << 32 | i as u64)
-            .collect();
+        self.take_where(peer, |waiting| !waiting.is_held())
+    }
+
+    /// Takes out those with `peer` that were recalled.
+    pub(crate) fn take_recalled(&mut self, peer: PeerId) -> Vec<Operation<C>> {
+        self.take_where(peer, Waiting::is_recalled)
+    }
+
+    fn take_where(&mut self, peer: PeerId, which: impl Fn(&Waiting) -> bool) -> Vec<Operation<C>> {
+        if self.live == 0 {
+            return Vec::new();
+        }
+        let ids: Vec<u64> = self.with(peer).filter(|(_, o)| which(&o.waiting)).map(|(id, _)| id).collect();
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
+    }
+
+    /// Those with a peer, and their identifiers.
+    fn with(&mut self, peer: PeerId) -> impl Iterator<Item = (u64, &mut Operation<C>)> {
+        let slots = self.slots.iter_mut().enumerate();
+        let named = slots.filter_map(|(index, slot)| {
+            let id = u64::from(slot.generation) << 32 | index as u64;
+            slot.operation.as_mut().map(|operation| (id, operation))
+        });
+        named.filter(move |(_, operation)| operation.peer == peer)
+    }
+
+    /// From now on those that a peer carries out wait for it to leave our memory alone: their
+    /// identifiers.
+    pub(crate) fn recall(&mut self, peer: PeerId) -> Vec<u64> {
+        self.with(peer).filter_map(|(id, operation)| operation.waiting.recall().then_some(id)).collect()
+    }
+
+    /// How many there are with a peer whose memory it or a transport may still use.
+    pub(crate) fn held_with(&self, peer: PeerId) -> usize {
+        self.iter().filter(|o| o.peer == peer && o.waiting.is_held()).count()
+    }
+
+    /// The registrations by which a peer would write for recalled operations: the caller's, to
+    /// release.
+    pub(crate) fn close_to_writers(&mut self, peer: PeerId) -> Vec<Registration> {
+        let lent = |waiting: &mut Waiting| match waiting {
+            Waiting::Recalled { lent, written: true } => lent.take(),
+            _ => None,
+        };
+        self.with(peer).filter_map(|(_, operation)| lent(&mut operation.waiting)).collect()
+    }
+
+    /// The put of ours that a peer has asked for, by its operation.
+    pub(crate) fn put_for(&mut self, peer: PeerId, asked_by: u64) -> Option<u64> {
+        let asked =
+            |waiting: &Waiting| matches!(waiting, Waiting::Transfer(t) if t.answer_to == Some(asked_by));
+        self.with(peer).find(|(_, operation)| asked(&operation.waiting)).map(|(id, _)| id)
     }
 
     /// Whether a peer may still read a buffer of ours, or write it by itself.
     pub(crate) fn holds_buffers(&self) -> bool {
         self.live > 0
             && self.slots.iter().flat_map(|s| &s.operation).any(|o| {
-                !matches!(o.waiting, Waiting::Completion | Waiting::Get { .. } | Waiting::Rmw { .. })
+                // Whoever was given up may never say that it is done.
+                let given_up = o.waiting.is_recalled();
+                !given_up
+                    && !matches!(o.waiting, Waiting::Completion | Waiting::Get { .. } | Waiting::Rmw { .. })
             })
     }
 
@@ -225,5 +291,55 @@ impl<C> Operations<C> {
     /// Operations outstanding.
     pub(crate) fn len(&self) -> usize {
         self.live
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lent(id: u64) -> Option<Registration> {
+        Some(Registration { link: 0, id, key: id })
+    }
+
+    /// Operations of which two are carried out by peer 1 and one by peer 2.
+    fn three_loans() -> (Operations<()>, [u64; 4]) {
+        let mut all = Operations::new(None);
+        let mut add = |peer, waiting| {
+            let (origin, completion) = (Notify::None, Notify::None);
+            all.insert(Operation { peer, waiting, origin, completion, target_counter: 0, sequence: 0 })
+        };
+        let ids = [
+            add(1, Waiting::Pull { layout: None, lent: lent(7) }),
+            add(1, Waiting::Push { lent: lent(8) }),
+            add(1, Waiting::Completion),
+            add(2, Waiting::Push { lent: lent(9) }),
+        ];
+        (all, ids)
+    }
+
+    #[test]
+    fn what_a_peer_carries_out_outlives_its_being_given_up() {
+        let (mut all, ids) = three_loans();
+        assert_eq!(all.recall(1), ids[..2]);
+        assert_eq!(all.recall(1), [], "it has been asked");
+        assert_eq!(all.drain_peer(1).len(), 1, "nobody reaches memory of a message that is only answered");
+        assert_eq!((all.held_with(1), all.held_with(2)), (2, 0));
+        assert!(all.holds_buffers(), "those of peer 2 are awaited");
+        assert_eq!(all.drain_peer(2).len(), 1);
+        assert!(!all.holds_buffers(), "who was given up is not");
+        assert_eq!(all.take_recalled(1).len(), 2);
+        assert_eq!(all.len(), 0);
+    }
+
+    #[test]
+    fn only_what_a_peer_would_write_to_is_closed_to_it() {
+        let (mut all, ids) = three_loans();
+        all.recall(1);
+        let closed: Vec<u64> = all.close_to_writers(1).iter().map(|registration| registration.id).collect();
+        assert_eq!(closed, [8]);
+        assert_eq!(all.close_to_writers(1), [], "once");
+        assert!(matches!(all.waiting_mut(ids[0]), Some(Waiting::Recalled { lent: Some(_), .. })));
+        assert_eq!(all.held_with(1), 2, "both wait for the peer's word");
     }
 }

@@ -5,7 +5,7 @@ use super::zero_copy::ZeroCopySends;
 use crate::buffers::TrustedSource;
 use crate::completion::Notify;
 use crate::transport::PeerId;
-use crate::wire::Header;
+use crate::wire::{Header, Kind};
 use std::collections::VecDeque;
 
 /// A packet without data, complete with header, and whom it is for.
@@ -113,7 +113,8 @@ impl<C> Sending<C> {
         let (theirs, rest): (Vec<_>, Vec<_>) = self.outgoing.drain(..).partition(|o| o.peer == peer);
         self.outgoing.extend(rest);
         theirs.iter().for_each(|out| self.forget(out));
-        self.deferred.retain(|(to, _)| *to != peer);
+        // What is said of lent memory is true in all lives.
+        self.deferred.retain(|(to, packet)| *to != peer || packet.first() == Some(&(Kind::Recall as u8)));
         self.held.retain(|(to, _)| *to != peer);
         theirs
     }

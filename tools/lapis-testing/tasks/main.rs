@@ -5,6 +5,7 @@ mod deaths;
 mod faults;
 mod hangs;
 mod limits;
+mod loans;
 mod memory;
 mod talk;
 
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
         "turmoil" => deaths::turmoil(),
         "survive" => deaths::survive(),
         "die-amid-transfers" => deaths::die_amid_transfers(),
+        "die-amid-a-loan" => loans::die_amid_a_loan(),
+        "purge-amid-a-loan" => loans::purge_amid_a_loan(&detail),
         "fork" => deaths::fork(),
         "faults" => {
             let slot = arguments.next().and_then(|text| text.parse().ok());

@@ -83,3 +83,51 @@ fn a_task_that_dies_ends_the_job_and_is_named_as_the_cause() {
         assert!(done.err.contains("lapirun: task 1 "), "{provider}: {done:?}");
     }
 }
+
+/// What the dead task had sent lies in the sockets: nothing of it reaches memory that the other one
+/// has been told is its own again.
+#[test]
+fn what_a_dead_task_has_sent_does_not_reach_memory_that_was_lent_to_it() {
+    let job = job(2, "tcp;ofi_rxm").option("--keep-going");
+    let done = job.run(TASK, &["die-amid-a-loan"]).expect(137);
+    assert_eq!(done.lines_with("bytes came later"), ["0 bytes came later"], "{done:?}");
+}
+
+/// Runs a purge amid a transfer that the other task carries out. That one takes part only when it
+/// calls, or with interrupts all the time.
+fn purge(provider: &str, interrupts: &str, how: &str) -> lapis_testing::Finished {
+    let job = job(2, provider).var("LAPIS_INTERRUPT", interrupts).var("LAPIS_LOG", "warn");
+    let done = job.run(TASK, &["purge-amid-a-loan", how]).expect(0);
+    assert_eq!(done.lines_with("they talk").len(), 2, "{provider}, {how}, interrupts {interrupts}: {done:?}");
+    done
+}
+
+#[test]
+fn a_purge_amid_a_transfer_that_the_other_task_carries_out_costs_no_connection() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for what in ["put", "get", "message"] {
+            for who in ["lender", "other", "both"] {
+                purge(provider, "no", &format!("{what}-{who}-300"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_purge_amid_a_transfer_that_has_begun_gives_memory_back_when_nothing_comes_any_more() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for (what, interrupts) in [("get", "no"), ("get", "yes"), ("put", "yes"), ("message", "yes")] {
+            purge(provider, interrupts, &format!("{what}-lender-0"));
+        }
+    }
+}
+
+#[test]
+fn a_purge_does_not_wait_for_ever_for_a_task_that_does_not_run() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for what in ["put", "get", "message"] {
+            let done = purge(provider, "no", &format!("{what}-lender-stopped"));
+            assert!(done.err.contains("has not answered within 1500 ms"), "{provider}, {what}: {done:?}");
+        }
+    }
+}

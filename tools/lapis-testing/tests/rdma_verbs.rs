@@ -20,8 +20,10 @@ const MESSAGES: u64 = ROUNDS * 2 + ROUNDS / 8 * 2;
 /// job has ended, which it says with its exit code.
 const SCRIPT: &str = r#"
 echo # such a machine's first line may end up in what it says while it starts
-"$0" -n 2 "$1" faults "$2" >/tmp/out 2>/tmp/err & job=$!
-until [ "$(grep -c 'all are there' /tmp/out)" = 2 ]; do
+said=$(mktemp -d) || exit 1
+trap 'rm -r "$said"' EXIT
+"$0" -n 2 "$1" faults "$2" >"$said/out" 2>"$said/err" & job=$!
+until [ "$(grep -c 'all are there' "$said/out")" = 2 ]; do
   kill -0 $job || break; sleep 0.1
 done
 pulled=0
@@ -29,7 +31,7 @@ while kill -0 $job 2>/dev/null; do
   ip link set ve0 down; pulled=$((pulled + 1)); sleep 0.5; ip link set ve0 up; sleep 2
 done
 wait $job; code=$?
-cat /tmp/out; cat /tmp/err >&2; echo "pulled $pulled times"; exit $code
+cat "$said/out"; cat "$said/err" >&2; echo "pulled $pulled times"; exit $code
 "#;
 
 #[test]

@@ -1,0 +1,164 @@
+//! What was lent to a peer that is given up while it may still use it.
+//!
+//! A peer that is purged, or has purged this task, may have an announcement of memory before it, or
+//! be amid the transfer: it knows of no purge until it calls the library. To take the key back
+//! would cost the connection over some providers, and not stop what is on the wire. So the loan
+//! goes on, and so does the operation, until the peer has said that it leaves the memory alone:
+//!
+//! ```text
+//!   origin                                 target
+//!     | purge: Recall {operation} ─────────►| begins nothing more there; when
+//!     |◄───────────────── Recall {it is so} | nothing is under way any more
+//!     | the memory is free, whoever waits is told
+//! ```
+//!
+//! Both are taken and sent whatever epochs are agreed, for they name one operation of one life. The
+//! loan also ends when the peer's process has, when its transport loses it, or with the context.
+//!
+//! A purge waits a moment for that, because its return is the only sign that a C program gets. A
+//! peer that computes may not answer for long; then it may begin to write no more.
+
+use super::{Operation, Waiting};
+use crate::context::{Locked, State};
+use crate::error::Error;
+use crate::state::PeerState;
+use crate::status::Awaiting;
+use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
+use std::time::{Duration, Instant};
+
+/// How long a purge waits for the peer to leave alone what was lent to it: longer than the second
+/// that transports give transfers with a dead one to end.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// In the header's small number: a question, or its answer.
+const ASKED: u16 = 0;
+const LEFT_ALONE: u16 = 1;
+
+impl Locked<'_> {
+    /// Whether a peer that is given up lives, and might use what was lent to it.
+    pub(super) fn may_use_loans(&mut self, peer: PeerId) -> bool {
+        let p = &self.peers[peer];
+        matches!(p.state, PeerState::Up | PeerState::Purged)
+            && !p.dead
+            && !p.farewell
+            && self.link_to(peer).is_some_and(|link| super::keyed::by_key(link))
+    }
+
+    /// Asks a peer to leave alone what was lent to it for these operations.
+    pub(super) fn ask_back(&mut self, peer: PeerId, operations: &[u64]) {
+        for &operation in operations {
+            self.say_of_loan(peer, operation, ASKED);
+        }
+    }
+
+    fn say_of_loan(&mut self, peer: PeerId, operation: u64, what: u16) {
+        if matches!(self.peers[peer].state, PeerState::Up | PeerState::Purged) {
+            let header = Header { user_header: what, ..Header::new(Kind::Recall, 0, operation) };
+            self.reply_packet(peer, &header, &[]);
+        }
+    }
+
+    /// This task leaves alone what a peer lent to it for an operation.
+    pub(super) fn loan_left_alone(&mut self, peer: PeerId, operation: u64) {
+        self.say_of_loan(peer, operation, LEFT_ALONE);
+    }
+
+    /// A peer asks for what it has lent, or answers.
+    pub(super) fn recall_arrived(&mut self, source: PeerId, header: &Header) {
+        let operation = header.subject;
+        if header.user_header != ASKED {
+            self.loan_ended(source, operation);
+        } else if self.leave_alone(source, operation) {
+            self.loan_left_alone(source, operation);
+        }
+    }
+
+    /// A peer leaves alone what this task has lent to it for an operation.
+    fn loan_ended(&mut self, source: PeerId, id: u64) {
+        let recalled = |op: &mut Operation| op.peer == source && op.waiting.is_recalled();
+        if self.operations.get_mut(id).is_some_and(recalled)
+            && let Some(operation) = self.operations.remove(id)
+        {
+            self.end_recalled(operation);
+        }
+    }
+
+    fn end_recalled(&mut self, operation: Operation) {
+        self.take_back(&operation);
+        let peer = operation.peer;
+        self.peers[peer].answered.done(operation.sequence);
+        operation.origin.notify(self, peer, Err(Error::Purged { task: peer }));
+        operation.completion.notify(self, peer, Err(Error::Purged { task: peer }));
+    }
+
+    /// A peer that loans were recalled from is gone: they have ended.
+    pub(crate) fn end_loans(&mut self, peer: PeerId) {
+        for operation in self.operations.take_recalled(peer) {
+            self.end_recalled(operation);
+        }
+    }
+
+    /// Gives a purged peer a moment to end what still uses memory. After that, or at once where
+    /// nobody may wait, it begins to write no more to what was lent to it. What it was to read it
+    /// may still read: to refuse that would cost the connection.
+    pub(super) fn await_loans(&mut self, peer: PeerId) {
+        let mut held = self.operations.held_with(peer);
+        if held == 0 {
+            return;
+        }
+        let patience = if self.dispatching == 0 { PATIENCE } else { Duration::ZERO };
+        if !patience.is_zero() {
+            self.wait_before(Awaiting::End, Some(Instant::now() + patience), |locked| {
+                locked.operations.held_with(peer) == 0
+            });
+            held = self.operations.held_with(peer);
+        }
+        if held == 0 {
+            return;
+        }
+        let written = self.operations.close_to_writers(peer);
+        tracing::warn!(
+            peer,
+            "the purged task has not answered within {} ms: memory of {held} operation(s) with it may still be \
+             in use until it does or ends; it begins no more to write to that of {} get(s)",
+            patience.as_millis(),
+            written.len()
+        );
+        written.into_iter().for_each(|registration| self.release(registration));
+    }
+}
+
+impl State {
+    /// Begins nothing more with what a peer lent for an operation. False: something is under way
+    /// there, whose end will tell.
+    fn leave_alone(&mut self, source: PeerId, operation: u64) -> bool {
+        let receiving = &mut self.receiving;
+        receiving.pulls.retain(|pull| pull.peer != source || pull.operation != operation);
+        receiving.dropped.retain(|(from, packet)| *from != source || !announces(packet, operation));
+        let mut idle = true;
+        let fetches = receiving.fetches.iter_mut();
+        for fetch in fetches.filter(|f| f.pull.peer == source && f.pull.operation == operation) {
+            // What it brings belongs to a former life.
+            fetch.life = fetch.life.wrapping_sub(1);
+            idle = false;
+        }
+        let Some(id) = self.operations.put_for(source, operation) else { return idle };
+        if let Some(Waiting::Transfer(transfer)) = self.operations.waiting_mut(id)
+            && transfer.under_way
+        {
+            transfer.life = transfer.life.wrapping_sub(1);
+            return false;
+        }
+        if let Some(put) = self.operations.remove(id) {
+            self.peers[source].answered.done(put.sequence);
+        }
+        idle
+    }
+}
+
+/// Whether a packet announces memory for an operation of its sender's.
+fn announces(packet: &[u8], operation: u64) -> bool {
+    let of_loans = |kind| matches!(kind, Kind::AmPull | Kind::PutPull | Kind::GetPush);
+    Header::parse(packet).is_ok_and(|(header, _)| of_loans(header.kind) && header.extra[1] == operation)
+}
