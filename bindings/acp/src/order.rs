@@ -237,6 +237,11 @@ impl<W> Order<W> {
         false
     }
 
+    /// The last operation that tasks of executors wait for.
+    pub(crate) fn awaited(&self) -> Option<u64> {
+        self.lock().wakers.last_key_value().map(|(handle, _)| *handle)
+    }
+
     /// The last failure among operations up to a handle, once.
     #[inline]
     pub(crate) fn failure(&self, handle: u64) -> Result {

@@ -117,13 +117,55 @@ impl Process {
 
     /// Whether the other end is there.
     pub(crate) fn is_connected_segbuf(&self, number: u64) -> Result<bool> {
+        self.whether(number, || {
+            let mut state = self.segbufs.lock();
+            let end = state.end(number)?;
+            let (mine, disconnected) = (end.mine, end.disconnected);
+            Ok(end.peer.is_some_and(|peer| {
+                (peer.size, peer.segments) == (mine.size, mine.segments) && !disconnected
+            }))
+        })
+    }
+
+    /// Whether a segment may be written.
+    pub(crate) fn is_ready_segbuf(&self, number: u64) -> Result<bool> {
+        self.whether(number, || {
+            let (head, tail, segments) = self.indices_of_segbuf(number)?;
+            Ok(tail - head < segments)
+        })
+    }
+
+    /// Whether a segment may be read.
+    pub(crate) fn is_acked_segbuf(&self, number: u64) -> Result<bool> {
+        self.whether(number, || {
+            let (head, tail, _) = self.indices_of_segbuf(number)?;
+            Ok(tail > head)
+        })
+    }
+
+    /// Answers a question that programs repeat until they like the answer. `Error::Peer`: they
+    /// never will, for the other end has died without disconnecting.
+    fn whether(&self, number: u64, yes: impl FnOnce() -> Result<bool>) -> Result<bool> {
         self.look_around()?;
-        let mut state = self.segbufs.lock();
-        let end = state.end(number)?;
-        let (mine, disconnected) = (end.mine, end.disconnected);
-        Ok(end
-            .peer
-            .is_some_and(|peer| (peer.size, peer.segments) == (mine.size, mine.segments) && !disconnected))
+        let task = self.segbufs.lock().end(number)?.wire.1;
+        // Asked first: whatever a process did that is known to be dead is here.
+        let gone = self.is_gone(task);
+        if yes()? {
+            return Ok(true);
+        }
+        let (mine, disconnected) = {
+            let mut state = self.segbufs.lock();
+            let end = state.end(number)?;
+            (end.mine, end.disconnected)
+        };
+        if disconnected || self.counter(mine, CLOSED)? != 0 {
+            return Ok(false);
+        }
+        if gone {
+            return Err(Error::Peer);
+        }
+        self.mind(|| vec![task]);
+        Ok(false)
     }
 
     fn look_around(&self) -> Result {

@@ -50,6 +50,32 @@ impl Process {
         }
     }
 
+    /// The same for those who wait without a call: tasks of an executor, which nobody runs until
+    /// what they await has ended. A thread asks for them as long as there are any.
+    pub(crate) fn mind_awaited(&'static self) {
+        let Some(interval) = self.vigil_interval().filter(|_| self.vigil.attend()) else { return };
+        let thread = std::thread::Builder::new().name("acp-vigil".into());
+        if let Err(e) = lapis_core::threads::spawn(thread, move || self.keep_vigil(interval)) {
+            self.vigil.desert();
+            tracing::warn!("a process that falls silent may be awaited for ever: no thread to ask it: {e}");
+        }
+    }
+
+    fn keep_vigil(&'static self, interval: Duration) {
+        while self.context.is_usable() {
+            std::thread::sleep(interval);
+            if let Some(upto) = self.order.awaited() {
+                self.order.needed(upto).into_iter().for_each(|task| self.ask_for_sign(task));
+                continue;
+            }
+            self.vigil.desert();
+            // Unless somebody has begun to wait meanwhile, and found the thread still there.
+            if self.order.awaited().is_none() || !self.vigil.attend() {
+                return;
+            }
+        }
+    }
+
     /// The same for calls that do not wait, which programs repeat until they like the answer, and
     /// for whoever wants a lock, of which `needed` gives the holder.
     pub(crate) fn mind(&self, needed: impl FnOnce() -> Vec<u32>) {

@@ -294,7 +294,7 @@ fn a_copy_between_two_that_have_lost_each_other_fails() {
 #[test]
 fn a_process_that_is_stopped_keeps_nobody_waiting() {
     // It is killed at the end.
-    survives("stopped", 8);
+    survives("stopped", 9);
 }
 
 #[test]

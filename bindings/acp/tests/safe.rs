@@ -149,6 +149,52 @@ fn tasks_reach_each_others_memory() {
     }
 }
 
+/// Task 1 is stopped amid a long copy that task 0 awaits.
+fn await_a_stopped_one(job: &acp::Job) -> acp::Result<()> {
+    const LONG: usize = 32 << 20;
+    let mine = job.register(vec![0_u8; LONG])?;
+    let all = job.exchange(mine.global().first())?;
+    let pids = job.exchange(std::process::id())?;
+    let stop = job.starter(1)?.cast::<u64>()?.at(0)?;
+    job.sync()?;
+    if job.rank() == 1 {
+        while job.read(stop)? == 0 {}
+        // SAFETY: raises a signal whose action is the system's.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        return Ok(());
+    }
+    let copied = job.copy(mine.global(), all[1].slice(LONG as u64), After::Nothing)?;
+    let stopped = job.begin_add(stop, 1, After::Nothing)?;
+    // Where the whole copy had come before it was stopped, the addition may have, too.
+    let outcome = block_on(copied);
+    println!("awaited: {outcome:?}");
+    drop(stopped);
+    // SAFETY: a signal to the other task of this job, which does nothing any more.
+    unsafe { libc::kill(pids[1] as i32, libc::SIGKILL) };
+    outcome
+}
+
+#[test]
+#[ignore = "a task of the job that `who_awaits_an_access_hears_that_its_process_was_stopped` starts"]
+fn a_task_beside_a_stopped_one() {
+    let job = acp::init().expect("a job");
+    let outcome = await_a_stopped_one(&job);
+    // The job ends with the death of the other one.
+    println!("ended: {outcome:?}");
+    std::mem::forget(job);
+}
+
+#[test]
+fn who_awaits_an_access_hears_that_its_process_was_stopped() {
+    let program = std::env::current_exe().expect("this program");
+    let job = ["a_task_beside_a_stopped_one", "--exact", "--ignored", "--nocapture", "--test-threads=1"]
+        .iter()
+        .fold(Job::of(2), |job, arg| job.arg(arg));
+    // By datagrams, so that the bytes come from the other process's hands.
+    let end = job.env("LAPIS_TRANSPORT", "udp").env("LAPIS_TIMEOUT", "10").run(&program);
+    assert!(end.stdout().contains("awaited: Err(Peer)"), "{}", end.stdout());
+}
+
 #[test]
 fn a_job_of_one_tells_what_is_wrong() {
     let job = acp::init().expect("a job of one");

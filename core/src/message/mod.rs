@@ -11,6 +11,7 @@
 //! * `self_send`: layouts that this task sends to itself;
 //! * `zero_copy_send`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
+//! * `refusal`: puts, gets and atomics that a target refuses;
 //! * `reassembly`: messages of several packets on the receiving side;
 //! * `fence`, `barrier`, `exchange`: fences, and what all tasks do together;
 //! * `epochs`: telling packets from before a purge from those after it, over links without an
@@ -32,6 +33,7 @@ mod lent;
 mod packet;
 mod reassembly;
 mod recall;
+mod refusal;
 mod request;
 mod rma;
 mod rmw;

@@ -66,7 +66,7 @@ pub extern "C" fn acp_connect_segbuf(segbuf: Handle) -> c_int {
     command("acp_connect_segbuf", |process| process.connect_segbuf(number(segbuf)))
 }
 
-/// 0 if both ends are connected, else 1.
+/// 0 if both ends are connected, else 1; EHOSTDOWN if the other one has died and never will be.
 //= ACP 3.0, acp_isconnected_segbuf
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isconnected_segbuf(segbuf: Handle) -> c_int {
@@ -87,24 +87,18 @@ pub extern "C" fn acp_ack_segbuf(segbuf: Handle) -> c_int {
     command("acp_ack_segbuf", |process| process.ack_segbuf(number(segbuf)))
 }
 
-/// 0 if a segment may be written, else 1.
+/// 0 if a segment may be written, else 1; EHOSTDOWN if the other end has died.
 //= ACP 3.0, acp_isready_segbuf
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isready_segbuf(segbuf: Handle) -> c_int {
-    question("acp_isready_segbuf", |process| {
-        let (head, tail, segments) = process.indices_of_segbuf(number(segbuf))?;
-        Ok(tail - head < segments)
-    })
+    question("acp_isready_segbuf", |process| process.is_ready_segbuf(number(segbuf)))
 }
 
-/// 0 if a segment may be read, else 1.
+/// 0 if a segment may be read, else 1; EHOSTDOWN if the other end has died and none will come.
 //= ACP 3.0, acp_isacked_segbuf
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isacked_segbuf(segbuf: Handle) -> c_int {
-    question("acp_isacked_segbuf", |process| {
-        let (head, tail, _) = process.indices_of_segbuf(number(segbuf))?;
-        Ok(tail > head)
-    })
+    question("acp_isacked_segbuf", |process| process.is_acked_segbuf(number(segbuf)))
 }
 
 /// The segment at which data begin, or −1.

@@ -37,6 +37,18 @@ int main(int argc, char **argv)
         segbuf = acp_create_src_segbuf(0, segments, 16, 4);
     if (segbuf != ACP_SEGBUF_NULL)
         OK(acp_connect_segbuf(segbuf));
+    /* One to it, which is full. */
+    static char full[64];
+    acp_segbuf_t fills = ACP_SEGBUF_NULL;
+    if (me == 3)
+        fills = acp_create_dst_segbuf(2, full, 16, 4);
+    if (me == 2)
+        fills = acp_create_src_segbuf(3, full, 16, 4);
+    if (fills != ACP_SEGBUF_NULL)
+        OK(acp_connect_segbuf(fills));
+    for (int i = 0; me == 2 && i < 4; i++)
+        OK(acp_ack_segbuf(fills));
+    acp_complete(ACP_HANDLE_ALL);
     /* And one that it never makes its end of. */
     if (me == 1) {
         segbuf = acp_create_dst_segbuf(3, segments, 16, 4);
@@ -78,13 +90,16 @@ int main(int argc, char **argv)
     CHECK(acp_size_map(map) == 1 || ACP_ERRNO == EHOSTDOWN);
     FAILS(ACP_GA_NULL, EHOSTDOWN, acp_create_map(1, dies, 4, me).ga);
     if (me == 0) {
-        GIVES(1, acp_isacked_segbuf(segbuf));
+        FAILS(1, EHOSTDOWN, acp_isacked_segbuf(segbuf));
         OK(acp_disconnect_segbuf(segbuf));
         *acp_errno_location() = 0;
         acp_complete(ACP_HANDLE_ALL);
         OK(acp_free_segbuf(segbuf));
     }
+    if (me == 2)
+        FAILS(1, EHOSTDOWN, acp_isready_segbuf(fills));
     if (me == 1) {
+        FAILS(1, EHOSTDOWN, acp_isconnected_segbuf(segbuf));
         FAILS(1, EHOSTDOWN, acp_connect_segbuf(segbuf));
         OK(acp_disconnect_segbuf(segbuf));
         FAILS(1, ENOTCONN, acp_disconnect_segbuf(segbuf));

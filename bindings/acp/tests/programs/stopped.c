@@ -1,7 +1,7 @@
 /*
  * The last rank is stopped, and does nothing any more. Each of the others waits for it in a call of its own, or in one that
  * it repeats, which ends with an error when LAPIS_TIMEOUT is over, and then in acp_sync.
- * tasks: 9
+ * tasks: 10
  * env: LAPIS_TIMEOUT=10
  */
 #include "acheck.h"
@@ -31,6 +31,11 @@ static void prepare(int last)
     if (me == 4) {
         static char segments[64];
         segbuf = acp_create_src_segbuf(last, segments, 16, 4);
+        CHECK(segbuf != ACP_SEGBUF_NULL);
+    }
+    if (me == 8) {
+        static char segments[64];
+        segbuf = acp_create_dst_segbuf(last, segments, 16, 4);
         CHECK(segbuf != ACP_SEGBUF_NULL);
     }
     acp_ga_t lists[64];
@@ -86,6 +91,14 @@ static void wait_in_vain(int last)
             usleep(1000);
         acp_complete(begun);
         CHECK(ACP_ERRNO == EHOSTDOWN || (ACP_ERRNO == 0 && long_memory[LONG - 1] == 7));
+        break;
+    case 8:
+        do {
+            *acp_errno_location() = 0;
+            GIVES(1, acp_isconnected_segbuf(segbuf));
+            usleep(1000);
+        } while (ACP_ERRNO == 0);
+        GIVES(EHOSTDOWN, ACP_ERRNO);
         break;
     }
 }
