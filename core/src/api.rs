@@ -3,19 +3,16 @@
 //! when they are done with what they borrowed, or own what they work on and return a [`Pending`].
 
 use crate::Context;
+use crate::completion::Flag;
 use crate::context::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
 use crate::message::{AmSend, Aside, Attempt, Bulk, Destination, GetArgs, PutArgs, RmwArgs, Short, Source};
 use crate::pending::Pending;
-use crate::sync::{AtomicI32, Ordering};
 use crate::transport::copy::copy_watched;
 use crate::transport::rmw::local_rmw;
 use crate::transport::{PeerId, RmwOp};
-use std::ptr::{NonNull, null_mut};
-
-/// Set at the end of a borrowed operation: 0 under way, 1 done, −1 failed.
-struct Flag(AtomicI32);
+use std::ptr::NonNull;
 
 impl Context {
     /// Sends an active message and returns when `data` may be reused; small messages are on their
@@ -70,7 +67,7 @@ impl Context {
         user_header: &[u8],
         source: Source,
     ) -> Result<()> {
-        let done = Flag(AtomicI32::new(0));
+        let done = Flag::new();
         let message = AmSend {
             target,
             handler: u64::from(handler.0),
@@ -118,8 +115,11 @@ impl Context {
 
     /// Writes `data` to a task's memory and returns when `data` may be reused.
     ///
+    /// A target that does not know the memory [refuses](Error::Refused). If that is not known when
+    /// `data` may be reused, the [error handler](crate::ContextBuilder::on_error) is told.
+    ///
     /// # Errors
-    /// `data` longer than the memory; a target that is down.
+    /// `data` longer than the memory; a target that is down, or refuses.
     #[inline(always)] // The heuristics look at the far way, too.
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
@@ -135,7 +135,7 @@ impl Context {
 
     #[inline(never)]
     fn put_far(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
-        let done = Flag(AtomicI32::new(0));
+        let done = Flag::new();
         let args = PutArgs {
             target: to.task,
             remote: to.addr,
@@ -151,7 +151,8 @@ impl Context {
         self.settle(&done, to.task)
     }
 
-    /// Writes owned data to a task's memory; the result gives it back when it is there.
+    /// Writes owned data to a task's memory; the result gives it back when it is there, or tells
+    /// that the target has [refused](Error::Refused) it.
     ///
     /// # Errors
     /// As for [`put_bytes`](Self::put_bytes).
@@ -177,7 +178,7 @@ impl Context {
     /// Reads a task's memory into `into`.
     ///
     /// # Errors
-    /// `into` longer than the memory; a target that is down.
+    /// `into` longer than the memory; a target that is down, or [refuses](Error::Refused).
     #[inline(always)]
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         self.usable()?;
@@ -192,7 +193,7 @@ impl Context {
 
     #[inline(never)]
     fn get_far(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
-        let done = Flag(AtomicI32::new(0));
+        let done = Flag::new();
         let args = GetArgs {
             target: from.task,
             remote: from.addr,
@@ -208,7 +209,7 @@ impl Context {
         self.settle(&done, from.task)
     }
 
-    /// Reads a whole remote memory.
+    /// Reads a whole remote memory; the result tells if the target has [refused](Error::Refused).
     ///
     /// # Errors
     /// A target that is down.
@@ -234,7 +235,7 @@ impl Context {
     /// Adds to the 64-bit variable at the beginning of `variable`; gives its previous value.
     ///
     /// # Errors
-    /// Less than 8 bytes or misaligned; a target that is down.
+    /// Less than 8 bytes or misaligned; a target that is down, or [refuses](Error::Refused).
     #[doc(alias = "FETCH_AND_ADD")]
     #[inline]
     pub fn fetch_add(&self, variable: RemoteMemory, operand: u64) -> Result<u64> {
@@ -290,7 +291,7 @@ impl Context {
     #[inline(never)]
     fn atomic_far(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
         let mut previous = 0u64;
-        let done = Flag(AtomicI32::new(0));
+        let done = Flag::new();
         let args = RmwArgs {
             target: variable.task,
             op,
@@ -315,46 +316,22 @@ impl Context {
     /// borrow ends with the call.
     #[inline(always)]
     fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
-        // SYNC: Acquire pairs with the Release in `raise`.
-        if done.0.load(Ordering::Acquire) == 0 {
+        if !done.is_raised() {
             self.settle_slow(done, target);
         }
-        // SYNC: as above.
-        if done.0.load(Ordering::Acquire) > 0 { Ok(()) } else { Err(self.locked().refusal(target)) }
+        done.outcome()
     }
 
     #[cold]
     fn settle_slow(&self, done: &Flag, target: PeerId) {
-        // SYNC: as in `settle`.
-        while done.0.load(Ordering::Acquire) == 0 {
+        while !done.is_raised() {
             // Another task's death is no reason to give the memory back; the target's own death
             // raises the flag.
-            if self.wait_until_by(target, || done.0.load(Ordering::Acquire) != 0).is_err() {
+            if self.wait_until_by(target, || done.is_raised()).is_err() {
                 let _ = self.progress();
             }
         }
     }
-}
-
-impl Flag {
-    fn notify(&self) -> Notify {
-        Notify::Call {
-            call: raise,
-            function: std::ptr::from_ref(self).expose_provenance(),
-            argument: null_mut(),
-        }
-    }
-}
-
-/// Raises the [`Flag`] whose address is `flag`.
-///
-/// # Safety
-/// The flag lives: its owner waits for it.
-unsafe fn raise(_: &Context, _: PeerId, flag: usize, _: *mut std::ffi::c_void, ok: bool) {
-    // SAFETY: the flag's owner waits for it, as the caller promises.
-    let flag = unsafe { &*std::ptr::with_exposed_provenance::<Flag>(flag) };
-    // SYNC: Release pairs with `settle`'s Acquire: the operation's data precedes the flag.
-    flag.0.store(if ok { 1 } else { -1 }, Ordering::Release);
 }
 
 #[inline(always)]

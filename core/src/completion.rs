@@ -5,6 +5,7 @@
 
 use crate::counter::Counter;
 use crate::error::Error;
+use crate::sync::{AtomicPtr, Ordering};
 use crate::transport::PeerId;
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -22,6 +23,57 @@ pub trait Completion: Send {
 impl<F: FnOnce(PeerId, Result<(), Error>) + Send> Completion for F {
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>) {
         self(peer, outcome);
+    }
+}
+
+/// Raised at the end of an operation on memory that a call has borrowed, which waits for it.
+#[derive(Debug)]
+pub struct Flag(AtomicPtr<Error>);
+
+/// What a flag points to when all went well.
+const WELL: *mut Error = std::ptr::dangling_mut();
+
+impl Flag {
+    /// Not raised.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Whoever raises it.
+    pub(crate) fn notify<C>(&self) -> Notify<C> {
+        Notify::Raise(NonNull::from(self))
+    }
+
+    /// Whether it is raised.
+    #[inline(always)]
+    pub(crate) fn is_raised(&self) -> bool {
+        // SYNC: Acquire pairs with the Release in `raise`.
+        !self.0.load(Ordering::Acquire).is_null()
+    }
+
+    /// The operation has ended.
+    pub(crate) fn raise(&self, outcome: Result<(), Error>) {
+        let end = outcome.map_or_else(|error| Box::into_raw(Box::new(error)), |()| WELL);
+        // SYNC: Release pairs with the Acquire in `is_raised`: the operation's data precedes the
+        // flag.
+        self.0.store(end, Ordering::Release);
+    }
+
+    /// How the operation has ended, of a flag that is raised. Asked once: an error is handed over.
+    #[inline(always)]
+    pub(crate) fn outcome(&self) -> Result<(), Error> {
+        if self.0.load(Ordering::Relaxed) == WELL { Ok(()) } else { self.failure() }
+    }
+
+    #[cold]
+    fn failure(&self) -> Result<(), Error> {
+        let end = self.0.swap(WELL, Ordering::Relaxed);
+        if end.is_null() || end == WELL {
+            return Ok(());
+        }
+        // SAFETY: `raise` made it of a box, which has just been taken out.
+        Err(*unsafe { Box::from_raw(end) })
     }
 }
 
@@ -45,6 +97,8 @@ pub enum Notify<C> {
     },
     /// A counter, then another notification.
     Both(NonNull<Counter>, Box<Self>),
+    /// A call that waits.
+    Raise(NonNull<Flag>),
     /// Anything else.
     Dyn(Box<dyn Completion>),
 }
@@ -83,6 +137,15 @@ impl<C> Notify<C> {
             Self::None => Some(Plain(None)),
             Self::Counter(counter) => Some(Plain(Some(*counter))),
             _ => None,
+        }
+    }
+
+    /// Whether somebody would hear why an operation failed.
+    pub(crate) fn hears_why(&self) -> bool {
+        match self {
+            Self::Raise(_) | Self::Dyn(_) => true,
+            Self::Both(_, other) => other.hears_why(),
+            Self::None | Self::Counter(_) | Self::Call { .. } => false,
         }
     }
 

@@ -39,6 +39,7 @@
 //! | `RmwReply` | operation | E = previous value | its answer |
 //! | `Complete` | operation | | the completion handler has returned |
 //! | `Pulled` | operation | D = bytes that no packet carried and only the sender has counted | `AmPull`, `PutPull` or `GetPush` is over: the origin's memory is free, or has the data |
+//! | `Refused` | operation, 0 if none waits | D = length, E = address; user header field = access + 16 × reason | the sender has not done what a put, get or atomic asked of it: that has ended |
 //! | `Counter` | | B | count the target counter (after a direct put) |
 //! | `Fence` | last message | | answer when all messages up to this one are done |
 //! | `FenceReply` | last message | | they are |
@@ -83,14 +84,15 @@ pub enum Kind {
     Region = 21,
     PutPull = 22,
     GetPush = 23,
+    Refused = 24,
 }
 
 /// Word B is present.
 pub const TARGET_COUNTER: u8 = 1 << 0;
 /// Word C is present.
 pub const COMPLETION: u8 = 1 << 1;
-/// The remote address lies in a region that the target must know, else the message is refused (the
-/// safe interface).
+/// The remote address lies in a region that the target must know, else the target answers `Refused`
+/// (the safe interface).
 pub const CHECKED: u8 = 1 << 2;
 const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED;
 
@@ -126,6 +128,7 @@ impl Kind {
             21 => Region,
             22 => PutPull,
             23 => GetPush,
+            24 => Refused,
             _ => return None,
         })
     }
@@ -142,9 +145,9 @@ impl Kind {
 const EXTRA: u8 = 3;
 const SUBJECT: u8 = 4;
 const TOTAL: u8 = 8;
-const SHAPES: [u8; 24] = {
+const SHAPES: [u8; 25] = {
     use Kind::*;
-    let mut shapes = [0; 24];
+    let mut shapes = [0; 25];
     let mut at = 0;
     let subject = [Am, Put, Fragment, Complete, Fence, FenceReply, Barrier, Epoch];
     while at < subject.len() {
@@ -160,6 +163,7 @@ const SHAPES: [u8; 24] = {
     shapes[Get as usize] = SUBJECT | TOTAL | 1;
     shapes[Gather as usize] = SUBJECT | TOTAL | 1;
     shapes[Region as usize] = SUBJECT | TOTAL | 1;
+    shapes[Refused as usize] = SUBJECT | TOTAL | 1;
     shapes[GetData as usize] = SUBJECT | 1;
     shapes[RmwReply as usize] = SUBJECT | 1;
     shapes[Rmw as usize] = SUBJECT | 3;
@@ -406,7 +410,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=23, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=24, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();

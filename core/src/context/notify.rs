@@ -99,6 +99,8 @@ impl Notify {
                 }
                 other.notify(locked, peer, outcome);
             }
+            // SAFETY: the call that made it waits until it is raised.
+            Self::Raise(flag) => locked.out(|_| unsafe { flag.as_ref() }.raise(outcome)),
             Self::Dyn(completion) => locked.out(|_| completion.complete(peer, outcome)),
             Self::None | Self::Counter(_) => {}
         }

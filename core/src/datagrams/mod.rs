@@ -454,6 +454,7 @@ fn channel_of(kind: u8) -> Channel {
         | 1 << Kind::RmwReply as u32
         | 1 << Kind::Complete as u32
         | 1 << Kind::Pulled as u32
+        | 1 << Kind::Refused as u32
         | 1 << Kind::FenceReply as u32
         | 1 << Kind::Goodbye as u32;
     if kind < 32 && REPLIES >> kind & 1 == 1 { Channel::Reply } else { Channel::Request }

@@ -4,8 +4,10 @@
 //! with the numbers and what to do. Every `Error` maps to one code by [`Error::code`].
 
 mod code;
+mod refusal;
 
 pub use code::{ALIASES, CODES, CodeEntry, LapiCode, OWN_CODES, Severity};
+pub use refusal::{Access, Reason, Refusal};
 
 use crate::config::{ConfigError, SetError};
 
@@ -54,6 +56,10 @@ pub enum Error {
         /// The task that was started anew or purged.
         task: u32,
     },
+
+    /// The target has not done what a put, get or atomic asked of it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 
     /// A task stayed silent for longer than the TIMEOUT attribute allows.
     #[error(
@@ -411,6 +417,7 @@ impl Error {
             Self::InvalidTarget { .. } => LapiCode::ERR_TGT,
             Self::TargetDown { .. } | Self::NoConnectivity { .. } => LapiCode::ERR_NO_CONNECTIVITY,
             Self::Purged { .. } | Self::CollectivesOver { .. } => LapiCode::ERR_TGT_PURGED,
+            Self::Refused(refusal) => refusal.code(),
             Self::Timeout { .. } | Self::InitTimeout { .. } => LapiCode::ERR_TIMEOUT,
             Self::MemoryExhausted { .. } => LapiCode::ERR_MEMORY_EXHAUSTED,
             Self::DataLength { .. } => LapiCode::ERR_DATA_LEN,

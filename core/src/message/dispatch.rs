@@ -7,13 +7,13 @@ use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
 use crate::counter::Counter;
 use crate::datagrams::trouble;
-use crate::error::Error;
+use crate::error::{Access, Error, Reason};
 use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::state::Ended;
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, Event, EventKind, PeerId, Status};
-use crate::wire::{CHECKED, COMPLETION, Header, Kind, MAX_HEADER, ShortMessage};
+use crate::wire::{COMPLETION, Header, Kind, MAX_HEADER, ShortMessage};
 use std::ptr::NonNull;
 
 impl Locked<'_> {
@@ -129,6 +129,7 @@ impl Locked<'_> {
             Kind::Rmw => self.rmw_arrived(source, header),
             Kind::RmwReply => self.rmw_reply_arrived(header),
             Kind::Complete => self.completed(header.subject),
+            Kind::Refused => self.refused(source, header),
             Kind::Pulled => self.pulled(source, header.subject, header.total),
             Kind::Counter => self.arrived(source, arrival_of(header, None, Run::Thread)),
             Kind::Fence => self.fence_arrived(source, header.subject as u32),
@@ -273,8 +274,8 @@ impl Locked<'_> {
     }
 
     fn put_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
-        if !self.may_touch(source, header, header.subject, data.len() as u64) {
-            return;
+        if !self.may_touch(header, header.subject, data.len() as u64) {
+            return self.refuse_put(source, header, data.len() as u64);
         }
         // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
         unsafe { copy_watched(data.as_ptr(), header.subject as usize as *mut u8, data.len()) };
@@ -282,28 +283,29 @@ impl Locked<'_> {
     }
 
     fn put_first_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
-        let destination = self.destination_of(source, header);
+        let Some(destination) = self.destination_of(header) else {
+            return self.refuse_long_put(source, header, data);
+        };
         let arrival = arrival_of(header, None, Run::Thread);
         self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
     }
 
-    /// Where the data of a long put goes: nowhere, if the origin may not write there.
-    pub(super) fn destination_of(&mut self, source: PeerId, header: &Header) -> TrustedDestination {
-        match NonNull::new(header.subject as usize as *mut u8) {
-            Some(at) if self.may_touch(source, header, header.subject, header.total) => {
-                // SAFETY: the origin names memory that this task gave out (checked for the safe
-                // interface).
-                unsafe { TrustedDestination::new(Destination::Contiguous(at), header.total) }
-            }
-            _ => TrustedDestination::discard(header.total),
-        }
+    /// Where the data of a long put goes. `None`: the origin may not write there.
+    pub(super) fn destination_of(&self, header: &Header) -> Option<TrustedDestination> {
+        let at = NonNull::new(header.subject as usize as *mut u8)?;
+        let to = Destination::Contiguous(at);
+        self.may_touch(header, header.subject, header.total)
+            // SAFETY: the origin names memory that this task gave out (checked for the safe
+            // interface).
+            .then(|| unsafe { TrustedDestination::new(to, header.total) })
     }
 
     fn get_arrived(&mut self, source: PeerId, header: &Header) {
-        if !self.may_touch(source, header, header.subject, header.total) {
-            return;
-        }
         let operation = header.extra[0];
+        if !self.may_touch(header, header.subject, header.total) {
+            let what = (Access::Get, header.total, Reason::Outside);
+            return self.refuse(source, header, operation, what);
+        }
         let target_counter = header.target_counter;
         let origin = if target_counter == 0 {
             Notify::None
@@ -452,20 +454,6 @@ impl Locked<'_> {
             origin.notify(self, peer, Err(first));
             completion.notify(self, peer, Err(second));
         }
-    }
-
-    /// Whether a one-sided operation may touch this range: always for interfaces that pass raw
-    /// addresses, only registered regions for the safe one.
-    pub(super) fn may_touch(&mut self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
-        if header.flags & CHECKED == 0 {
-            return true;
-        }
-        let state = &mut **self;
-        let inside = state.holds_region(addr, len);
-        if !inside {
-            tracing::warn!(source, addr, len, "one-sided access outside the regions of this task refused");
-        }
-        inside
     }
 
     /// Gives packets that header handlers dropped another chance.

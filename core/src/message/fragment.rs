@@ -337,10 +337,13 @@ impl Locked<'_> {
         let rest = destination.behind(position);
         let context = self.internal();
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
-            if outcome.is_ok() {
-                let mut locked = context.locked();
-                locked.answer_pulled(peer, operation, position);
-                locked.arrived(peer, arrival);
+            let mut locked = context.locked();
+            match outcome {
+                Ok(()) => {
+                    locked.answer_pulled(peer, operation, position);
+                    locked.arrived(peer, arrival);
+                }
+                Err(error) => locked.announced_in_vain(peer, &error),
             }
         }));
         self.request_data(peer, remote + position, rest, then);

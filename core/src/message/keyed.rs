@@ -190,7 +190,7 @@ impl Locked<'_> {
         match status {
             Status::Done if same && p.state != PeerState::Purged => self.advance_transfer(id),
             _ if same && p.state == PeerState::Up => self.transfer_refused(id, status),
-            _ => self.fail_operation(id),
+            _ => self.give_operation_up(id),
         }
     }
 
@@ -209,9 +209,12 @@ impl Locked<'_> {
             Status::PeerDown => {
                 self.peer_down(peer, "its memory could not be reached");
                 // Unless it went with the peer.
-                self.fail_operation(id);
+                self.give_operation_up(id);
             }
-            Status::Panicked => self.finish_operation(id, status),
+            Status::Panicked => {
+                self.finish_operation(id, status);
+                self.refuse_pushed(peer, &transfer);
+            }
             _ => {
                 tracing::debug!(peer, ?status, "direct transfer refused; the data goes in packets");
                 self.statistics.bulk.refused += 1;
@@ -221,7 +224,7 @@ impl Locked<'_> {
                 self.dispatching -= 1;
                 if let Err(e) = carried {
                     tracing::debug!(peer, "nor in packets: {e}");
-                    self.fail_operation(id);
+                    self.fail_operation(id, &e);
                 }
             }
         }
@@ -232,10 +235,13 @@ impl Locked<'_> {
         let context = self.internal();
         let (answer_to, done) = (transfer.answer_to, transfer.done);
         let then = Notify::Dyn(Box::new(move |peer: PeerId, outcome: Result<()>| {
-            if outcome.is_ok() {
-                let mut locked = context.locked();
-                locked.finish_operation(id, Status::Done);
-                locked.answer_pushed(peer, answer_to, done);
+            let mut locked = context.locked();
+            match outcome {
+                Ok(()) => {
+                    locked.finish_operation(id, Status::Done);
+                    locked.answer_pushed(peer, answer_to, done);
+                }
+                Err(error) => locked.fail_operation(id, &error),
             }
         }));
         let (local, remote) = (transfer.local_at(), transfer.remote + transfer.done);
@@ -258,13 +264,28 @@ impl Locked<'_> {
         self.send_message(Departure { target: peer, header, user_header: &[], source, origin, completion })
     }
 
-    /// Ends an operation badly, for the state that its peer is in.
+    /// Ends a transfer badly, for the state that its peer is in.
     #[cold]
-    fn fail_operation(&mut self, id: u64) {
+    fn give_operation_up(&mut self, id: u64) {
+        let Some(operation) = self.operations.get_mut(id) else { return };
+        let peer = operation.peer;
+        let error = self.refusal(peer);
+        self.fail_operation(id, &error);
+    }
+
+    /// Ends a transfer badly, and tells the peer if it has asked for it.
+    #[cold]
+    fn fail_operation(&mut self, id: u64, error: &Error) {
         let state = &mut **self;
         let Some(operation) = state.operations.remove(id) else { return };
         let peer = operation.peer;
         state.peers[peer].answered.done(operation.sequence);
+        if let Waiting::Transfer(transfer) = &operation.waiting {
+            self.refuse_pushed(peer, transfer);
+        }
+        if let Error::Refused(refusal) = error {
+            return self.tell_refused(operation, *refusal);
+        }
         let (first, second): (Error, Error) = (self.refusal(peer), self.refusal(peer));
         operation.origin.notify(self, peer, Err(first));
         operation.completion.notify(self, peer, Err(second));

@@ -14,7 +14,7 @@ use super::keyed::{Parties, by_key, fetching};
 use super::{Direction, Operation, Pull, TrustedDestination, TrustedSource, Waiting};
 use crate::context::{Arrival, Locked, Notify, State};
 use crate::counter::Counter;
-use crate::error::Result;
+use crate::error::{Access, Reason, Result};
 use crate::handlers::Run;
 use crate::message::dispatch::arrival_of;
 use crate::state::{Registration, Transfer};
@@ -180,16 +180,20 @@ impl Locked<'_> {
 
     /// A long put whose data is to be fetched.
     pub(super) fn put_announced(&mut self, source: PeerId, header: &Header) {
-        let destination = self.destination_of(source, header);
+        let Some(destination) = self.destination_of(header) else {
+            let what = (Access::Put, header.total, Reason::Outside);
+            return self.refuse(source, header, header.extra[1], what);
+        };
         self.begin_pull(source, header, destination, arrival_of(header, None, Run::Thread));
     }
 
     /// A long get whose data is to be put into the origin's memory.
     pub(super) fn get_announced(&mut self, source: PeerId, header: &Header) {
-        if !self.may_touch(source, header, header.subject, header.total) {
-            return;
-        }
         let [remote, operation, key] = header.extra;
+        if !self.may_touch(header, header.subject, header.total) {
+            let what = (Access::Get, header.total, Reason::Outside);
+            return self.refuse(source, header, operation, what);
+        }
         let transfer = Transfer {
             direction: Direction::Out,
             local: header.subject as usize as *mut u8,

@@ -10,6 +10,7 @@
 //! * `self_send`: layouts that this task sends to itself;
 //! * `zero_copy_send`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
+//! * `refusal`: puts, gets and atomics that a target refuses;
 //! * `reassembly`: messages of several packets on the receiving side;
 //! * `fence`, `barrier`, `exchange`: fences, and what all tasks do together;
 //! * `epochs`: telling packets from before a purge from those after it, over links without an
@@ -30,6 +31,7 @@ mod lanes;
 mod lent;
 mod packet;
 mod reassembly;
+mod refusal;
 mod request;
 mod rma;
 mod rmw;

@@ -41,7 +41,9 @@ pub struct PutArgs<S = Source> {
     pub origin: Notify,
     /// Told when the data is at the target.
     pub completion: Notify,
-    /// Let the target check that the range is registered there.
+    /// Let the target check that the range is registered there, and [refuse](Error::Refused) the
+    /// put if not: whoever is told of the end hears of it, the error handler where that is nobody
+    /// or a counter.
     pub checked: bool,
 }
 
@@ -59,7 +61,7 @@ pub struct GetArgs<D = Destination> {
     pub target_counter: u64,
     /// Told when the data is here.
     pub origin: Notify,
-    /// Let the target check that the range is registered there.
+    /// Let the target check that the range is registered there, as for [`PutArgs::checked`].
     pub checked: bool,
 }
 

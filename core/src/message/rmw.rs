@@ -4,7 +4,7 @@ use super::{Operation, Waiting};
 use crate::Context;
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::error::{Error, Result};
+use crate::error::{Access, Error, Reason, Result};
 use crate::state::PeerState;
 use crate::transport::rmw::local_rmw;
 use crate::transport::{PeerId, RmwOp, Status};
@@ -156,19 +156,14 @@ impl Locked<'_> {
             1 => RmwOp::FetchAndOr,
             2 => RmwOp::Swap,
             3 => RmwOp::CompareAndSwap,
-            other => return tracing::warn!(source, op = other, "unknown atomic operation dropped"),
+            _ => return self.refuse_rmw(source, header, Reason::Unknown),
         };
         let addr = header.subject;
         if (width != 4 && width != 8) || addr == 0 || !addr.is_multiple_of(u64::from(width)) {
-            return tracing::warn!(source, addr, width, "atomic operation on no variable dropped");
+            return self.refuse_rmw(source, header, Reason::NoVariable);
         }
-        if header.flags & CHECKED != 0 && !self.holds_region(addr, u64::from(width)) {
-            return tracing::warn!(
-                source,
-                addr,
-                width,
-                "atomic operation outside the regions of this task refused"
-            );
+        if !self.may_touch(header, addr, u64::from(width)) {
+            return self.refuse_rmw(source, header, Reason::Outside);
         }
         // SAFETY: the origin names a variable that this task gave out.
         let previous =
@@ -177,6 +172,12 @@ impl Locked<'_> {
         reply.extra[0] = previous;
         self.reply_packet(source, &reply, &[]);
         self.done_here(source, header.message);
+    }
+
+    #[cold]
+    fn refuse_rmw(&mut self, source: PeerId, header: &Header, reason: Reason) {
+        let width = u64::from(header.user_header / 16);
+        self.refuse(source, header, header.extra[2], (Access::Atomic, width, reason));
     }
 
     pub(crate) fn rmw_reply_arrived(&mut self, header: &Header) {

@@ -6,6 +6,7 @@ mod faults;
 mod hangs;
 mod limits;
 mod memory;
+mod refused;
 mod talk;
 
 use lapis::{Context, Result};
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         "unregistered" => by_key::unregistered(),
         "put-and-wait" => by_key::put_and_wait(),
         "long-messages" => by_key::long_messages(),
+        "refused" => refused::refused(),
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
         "die" => deaths::die(&detail),

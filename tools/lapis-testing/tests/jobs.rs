@@ -60,6 +60,21 @@ fn puts_gets_and_atomics_go_by_either_copy_and_in_either_mode() {
     }
 }
 
+/// Over each transport, with the ways that it has for long data. A task's own memory is reached by
+/// loads and stores, which nobody refuses.
+#[test]
+fn what_a_target_refuses_ends_at_its_origin_with_the_reason() {
+    let rdma = |job: Job| job.var("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm").var("LAPIS_RDMA_ADDR", "127.0.0.1");
+    for interrupts in ["yes", "no"] {
+        let job =
+            |transport| Job::new(3).var("LAPIS_TRANSPORT", transport).var("LAPIS_INTERRUPT", interrupts);
+        expect_from_all(run(&job("shm").var("LAPIS_SHM_COPY", "cma"), &["refused"]), 3, "refused: true");
+        expect_from_all(run(&job("shm").var("LAPIS_SHM_COPY", "double"), &["refused"]), 3, "refused: true");
+        expect_from_all(run(&job("udp"), &["refused"]), 3, "refused: true");
+        expect_from_all(run(&rdma(job("rdma")), &["refused"]), 3, "refused: true");
+    }
+}
+
 #[test]
 fn fences_hold_in_a_storm() {
     for tasks in [2, 4, 8] {
