@@ -346,3 +346,24 @@ fn whatever_runs_under_the_lock_may_call_the_context() {
         assert!(told.try_recv().unwrap() > 0);
     }
 }
+
+#[test]
+fn a_progress_thread_that_cant_be_started_is_missed_each_time() {
+    // No address space has room for such a stack.
+    let hooks = lapis_core::context::RawHooks { stack_size: Some(1 << 60), ..Default::default() };
+    let context = Context::builder()
+        .environment(lapis_core::config::Environment::default())
+        .bootstrap(lapis_core::bootstrap::singleton(0).unwrap())
+        .transport(lapis_loopback::table())
+        .interrupts(false)
+        .hooks(hooks)
+        .init()
+        .unwrap();
+    for attempt in 0..2 {
+        let error = context.set_interrupts(true).expect_err("no thread").to_string();
+        assert_eq!(error, "starting a thread of the context", "attempt {attempt}");
+        assert!(!context.interrupts(), "attempt {attempt}: nobody would serve arrivals");
+    }
+    context.progress().unwrap();
+    context.terminate().unwrap();
+}

@@ -30,6 +30,9 @@ impl Context {
     /// progress thread.
     ///
     /// *LAPI Guide, LAPI_Senv, INTERRUPT_SET; "Running in interrupt mode".*
+    ///
+    /// # Errors
+    /// The context can't be used; the thread can't be started, and all is as before.
     pub fn set_interrupts(&self, on: bool) -> Result<()> {
         self.usable()?;
         let mut locked = self.locked();
@@ -38,7 +41,12 @@ impl Context {
         }
         locked.end_moderation();
         if on {
-            self.ensure_progress_thread()?;
+            if let Err(e) = self.ensure_progress_thread() {
+                // Nobody would serve arrivals.
+                self.shared.attributes.interrupts.store(false, Ordering::Relaxed);
+                locked.end_moderation();
+                return Err(e);
+            }
             if !locked.arm() {
                 locked.progress();
                 locked.arm();
@@ -53,7 +61,12 @@ impl Context {
             return Ok(());
         }
         let context = self.internal();
-        self.start_thread("lapis-progress", move || context.serve())
+        let started = self.start_thread("lapis-progress", move || context.serve());
+        if started.is_err() {
+            // Whoever needs it next tries again.
+            self.shared.progress_thread.store(false, Ordering::Relaxed);
+        }
+        started
     }
 
     /// The progress thread: sleeps until something arrives that nobody polls for.
