@@ -110,6 +110,7 @@ impl Locked<'_> {
         }
         if !on {
             self.links.disarm();
+            self.let_sleepers_arm();
         }
     }
 }

@@ -216,10 +216,22 @@ impl Locked<'_> {
         let polling = &self.shared().status.polling;
         let left = polling.load(Ordering::Relaxed) - 1;
         polling.store(left, Ordering::Relaxed);
-        if left == 0 && self.shared().interrupts() && !self.count_poll() {
-            self.rearm();
-            self.wake_for_timer();
+        if left == 0 {
+            if self.shared().interrupts() && !self.count_poll() {
+                self.rearm();
+                self.wake_for_timer();
+            }
+        } else if self.links.unarmed {
+            self.let_sleepers_arm();
         }
+    }
+
+    /// Whoever sleeps was not asleep in vain when it began to; now it is: it looks once more, and
+    /// arms the links if it sleeps again.
+    #[cold]
+    pub(super) fn let_sleepers_arm(&mut self) {
+        self.links.unarmed = false;
+        self.shared().wake_sleepers();
     }
 
     /// From now on the progress thread must be woken again.

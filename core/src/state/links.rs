@@ -26,6 +26,8 @@ pub(crate) struct Links {
     pub(crate) self_pending: u32,
     /// Arrivals interrupt, as far as the links know.
     pub(crate) interrupts: bool,
+    /// Somebody sleeps, and the links may not be armed for him any more.
+    pub(crate) unarmed: bool,
     /// Calls that have polled in interrupt mode, one after the other, and since when.
     pub(crate) polls: u32,
     pub(crate) polls_since: Duration,
@@ -43,6 +45,7 @@ impl Links {
             polled: [Event::EMPTY; BATCH],
             self_pending: 0,
             interrupts: false,
+            unarmed: false,
             polls: 0,
             polls_since: Duration::ZERO,
             inbound: Inbound::default(),
