@@ -38,10 +38,11 @@ macro_rules! export_transport {
             host: *const $crate::transport::abi::HostTable,
             out: *mut *const $crate::transport::abi::TransportOps,
         ) -> i32 {
+            let name: &str = $name;
             // SAFETY: the loader passes its table, which is static, and a valid place for the
             // answer.
             unsafe {
-                $crate::transport::forward(host, $name);
+                $crate::transport::forward(host, name);
                 *out = table();
             }
             $crate::transport::abi::status::OK

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// For so long, and so often, a window is asked for that somebody is about to let go of.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(10);
 const BETWEEN: Duration = Duration::from_millis(5);
 
 /// Why something asked of the daemon failed.
@@ -172,7 +172,7 @@ impl Daemon {
         }
     }
 
-    /// The same. An adapter that somebody is about to let go of is waited for, a second at most.
+    /// The same. An adapter that somebody is about to let go of is waited for, ten seconds at most.
     ///
     /// # Errors
     /// The daemon has gone.

@@ -17,7 +17,7 @@ const EXCUSES: u32 = 10;
 const FRESH: f64 = 0.25;
 
 /// A path that takes nothing because it was slow is tried again after so many times of what a piece
-/// of `PIECE` bytes would take there. It costs a part of the time, and what made it slow may be over.
+/// of `PIECE` bytes would take there: what made it slow may be over.
 const DOUBT: f64 = 4.0;
 const PIECE: f64 = (1 << 20) as f64;
 
@@ -128,8 +128,8 @@ impl Path {
         }
     }
 
-    /// A transfer of so many bytes has ended well. The first tells nothing of the speed: its time may
-    /// be that of a connection that was being made.
+    /// A transfer of so many bytes has ended well. The first tells nothing of the speed: its time
+    /// may be that of a connection that was being made.
     pub(crate) fn measure(&mut self, len: u64, begun: Instant, now: Instant) {
         self.excuses = 0;
         let Some(last) = self.last_end.replace(now) else { return };
@@ -145,8 +145,8 @@ impl Path {
         self.speed.filter(|speed| last.is_none_or(|last| !is_doubtful(*speed, last, now)))
     }
 
-    /// When what is under way and so many bytes more will have come at a speed, in microseconds from
-    /// now.
+    /// When what is under way and so many bytes more will have come at a speed, in microseconds
+    /// from now.
     pub(crate) fn finish(&self, more: u64, speed: f64) -> f64 {
         (self.under_way + more) as f64 / speed.max(1.0)
     }

@@ -293,9 +293,13 @@ fn real_loss_is_mended() {
             return skip();
         }
         for scenario in ["mix 5", "flood 50000"] {
-            let done = Job::across(&net, scenario).run().expect(0);
-            assert_eq!(done.lines_with("ok task").len(), 2, "{percent} %: {done:?}");
-            assert!(done.sum_of("resent ") > 0, "{percent} %: {done:?}");
+            // Few datagrams may have the luck that all of them come.
+            let resent = (0..20).any(|_| {
+                let done = Job::across(&net, scenario).run().expect(0);
+                assert_eq!(done.lines_with("ok task").len(), 2, "{percent} %: {done:?}");
+                done.sum_of("resent ") > 0
+            });
+            assert!(resent, "{percent} %: {scenario}: nothing was ever sent again");
         }
     }
 }

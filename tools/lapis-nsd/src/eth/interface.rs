@@ -29,8 +29,10 @@ const SEND: u32 = 256;
 const ARRIVALS: u32 = 2048;
 /// Neighbours are asked so often whether they are there.
 const ASK: Duration = Duration::from_secs(10);
-/// For so long what is in use may be so because the kernel has not freed it yet, on a busy machine.
-const SOON: Duration = Duration::from_secs(5);
+/// For so long what is in use may be so because the kernel has not freed it yet, which it does when
+/// it has time: what this daemon had, and what one before it may have had.
+const OURS: Duration = Duration::from_secs(10);
+const OF_ANOTHER: Duration = Duration::from_secs(5);
 /// Networks that follow from an address have numbers from here on; those that people give are
 /// below.
 pub(crate) const BY_ADDRESS: u32 = 1 << 31;
@@ -70,8 +72,8 @@ pub(crate) struct Interface {
     hops: HashMap<IpAddr, Via>,
     /// Neighbours were asked last whether they are there.
     asked: Instant,
-    /// Somebody let go of something last, which the kernel may need a moment to free.
-    freed: Instant,
+    /// By then the kernel has freed what somebody let go of last.
+    free_by: Instant,
 }
 
 /// A next hop that tasks were told.
@@ -138,7 +140,7 @@ impl Interface {
             user: 0,
             hops: HashMap::new(),
             asked: Instant::now(),
-            freed: Instant::now(),
+            free_by: Instant::now() + OF_ANOTHER,
         };
         match taken.attach() {
             Err(e) if e.raw_os_error() != Some(libc::EBUSY) => Err(because(name, &e)),
@@ -196,6 +198,7 @@ impl Interface {
         if !self.in_parts {
             Frames::make(index, little(1), native, 0)?;
         }
+        self.free_by = Instant::now() + OURS;
         let lease = holder::start(link.as_fd())?;
         Ok(Attachment { _link: link, lease, sockets, native })
     }
@@ -231,7 +234,7 @@ impl Interface {
     }
 
     fn refusal(&self, e: &io::Error) -> Refusal {
-        let is_soon = is_busy(e) && self.freed.elapsed() < SOON;
+        let is_soon = is_busy(e) && Instant::now() < self.free_by;
         (if is_soon { Why::Soon } else { Why::Exhausted }, because(&self.link.name, e))
     }
 
@@ -317,7 +320,7 @@ impl Interface {
         if let Some(frames) = &mut self.frames {
             frames.settle();
             if frames.is_settled() {
-                (self.frames, self.freed) = (None, Instant::now());
+                (self.frames, self.free_by) = (None, Instant::now() + OURS);
             }
         }
         if !self.hops.is_empty() && self.asked.elapsed() >= ASK {
@@ -356,7 +359,7 @@ impl Interface {
         let Ok(queues) = queues::of(&self.link.name) else { return };
         if queues != self.steering.queues && queues <= MOST_QUEUES {
             self.steering.queues = queues;
-            (self.frames, self.attachment, self.freed) = (None, None, Instant::now());
+            (self.frames, self.attachment, self.free_by) = (None, None, Instant::now() + OURS);
         }
     }
 
@@ -375,7 +378,7 @@ impl Interface {
         }
         frames.settle();
         if frames.is_settled() {
-            (self.frames, self.freed) = (None, Instant::now());
+            (self.frames, self.free_by) = (None, Instant::now() + OURS);
             return Ok(());
         }
         let whose = if frames.is_kept() { "a process still has" } else { "until a moment ago a task had" };
@@ -441,7 +444,7 @@ impl Interface {
     /// A window is free again.
     pub(crate) fn close(&mut self, window: u32) {
         self.take_back(window);
-        self.freed = Instant::now();
+        self.free_by = Instant::now() + OURS;
     }
 
     fn take_back(&mut self, window: u32) {

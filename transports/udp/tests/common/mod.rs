@@ -34,6 +34,7 @@ impl Job {
 
     /// One task on each host, over the rails alone.
     pub(crate) fn across(net: &Net, scenario: &str) -> Self {
+        net.settle();
         let job = Self::around(net.launcher(program()));
         let job = match net.rails() {
             1 => job.env("MP_EUIDEVICE", "r0"),
@@ -44,6 +45,7 @@ impl Job {
 
     /// The same over rails of IPv6, each task naming its own addresses on them and nothing else.
     pub(crate) fn by_address(net: &Net, scenario: &str) -> Self {
+        net.settle();
         let rails: Vec<String> = (0..net.rails()).map(|rail| format!(":[fd17:{rail}::$n],r{rail}")).collect();
         let script = format!(
             "n=$((LAPIS_TASK + 1)); MP_LAPI_INET_ADDR=@{}{} exec {} task {scenario}",
