@@ -3,6 +3,7 @@
 
 use crate::element::{Operator, Type};
 use crate::error::{CollectiveError, Result};
+use crate::signature::{NAMES, Signature};
 use lapis_schedules::exchange::Edge;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -119,27 +120,6 @@ pub enum Call<'a> {
     },
 }
 
-/// Names of operations, in the order of their codes.
-const NAMES: [&str; 17] = [
-    "barrier",
-    "broadcast",
-    "multicast",
-    "reduce",
-    "allreduce",
-    "reduce_scatter",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "scan",
-    "exscan",
-    "neighbours",
-];
-
 impl Call<'_> {
     /// A small number for messages.
     pub(crate) fn code(&self) -> u64 {
@@ -214,10 +194,6 @@ impl Call<'_> {
     }
 }
 
-/// What members' calls must have in common, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature(pub(crate) u64);
-
 impl Signature {
     pub(crate) fn of(call: &Call<'_>, of: Type, by: Option<Operator>) -> Self {
         let operator = by.map_or(15, |by| by as u64);
@@ -226,21 +202,6 @@ impl Signature {
         // Moving data, members may count in other elements as long as the bytes agree.
         let of = if call.folds() { of.code() } else { 31 };
         Self(call.code() << 59 | of << 54 | operator << 50 | root << 34 | bytes)
-    }
-}
-
-impl std::fmt::Display for Signature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let word = self.0;
-        let name = NAMES.get((word >> 59) as usize).unwrap_or(&"unknown operation");
-        write!(f, "{name} of {} bytes, root {}", word & 0xffff_ffff, word >> 34 & 0xffff)?;
-        if let Some(of) = Type::ALL.get((word >> 54 & 31) as usize) {
-            write!(f, ", type {of:?}")?;
-        }
-        match Operator::ALL.get((word >> 50 & 15) as usize) {
-            Some(by) => write!(f, ", operator {by:?}"),
-            None => Ok(()),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a collective failed.
 
-use crate::call::Signature;
 use crate::element::{Operator, Type};
+use crate::signature::Signature;
 use lapis_core::Error;
 use lapis_core::error::LapiCode;
 use lapis_schedules::group::GroupError;

@@ -35,9 +35,10 @@ mod layouts;
 mod operations;
 mod request;
 pub mod select;
+mod signature;
 mod team;
 
-pub use call::{Call, Signature};
+pub use call::Call;
 pub use combine::{By, Combine};
 pub use element::{Complex, Element, Located, Logical, Operator, Type};
 pub use error::{CollectiveError, Result};
@@ -48,4 +49,5 @@ pub use lapis_schedules::tree::Parts;
 pub use lapis_schedules::{self as schedule, group, model};
 pub use layouts::{Given, Got};
 pub use request::{Persistent, RawPersistent, Request};
+pub use signature::Signature;
 pub use team::Team;

@@ -1,11 +1,11 @@
 //! Members of a collective, and calling it.
 
-use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Element, Type};
 use crate::engine::{Engine, Fold, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::select::{self, Shape, Way, Wishes};
+use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::config::Origin;
 use lapis_core::sync::{AtomicBool, Ordering};

@@ -9,39 +9,15 @@ use lapis_testing::Net;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-
-/// The directory with the library, which is built if need be.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let dir = artifacts();
-    BUILT.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--profile", profile(dir), "-p", "lapis-acp", "--target-dir"]);
-        checked(
-            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
-        );
-    });
-    dir
-}
-
-/// The profile whose directory this is.
-fn profile(dir: &Path) -> &str {
-    match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    }
-}
 
 fn compile(source: &Path) -> PathBuf {
     compile_with(source, &[])
 }
 
 fn compile_with(source: &Path, extra: &[&str]) -> PathBuf {
-    let dir = library();
+    let dir = artifacts();
     let output = scratch(&source.file_stem().expect("sources have names").to_string_lossy());
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&output);
@@ -235,10 +211,6 @@ const MORE: [&str; 4] = ["shared", "shared_hashed", "segbufs", "workspaces"];
 /// Over libfabric's TCP, by keys: no memory is mapped, and nothing is lost on the way.
 #[test]
 fn accesses_and_messages_go_over_libfabric() {
-    let dir = library();
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--profile", profile(dir), "-p", "lapis-rdma", "--target-dir"]);
-    checked(build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING));
     for name in FAR {
         let source = source(name);
         let job = Job::of(5)
@@ -334,7 +306,8 @@ fn the_header_declares_what_the_library_has() {
     let prototypes = header.lines().filter(|line| line.starts_with("extern ") && line.contains('('));
     let words = prototypes.flat_map(|line| line.split('(').next().and_then(|l| l.rsplit([' ', '*']).next()));
     let declared: BTreeSet<&str> = words.collect();
-    let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libacp.so")));
+    let symbols =
+        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(artifacts().join("libacp.so")));
     let exported: BTreeSet<&str> = symbols
         .lines()
         .filter_map(|line| line.split(' ').nth(2))
@@ -402,7 +375,7 @@ fn fortran_programs_get_what_c_programs_get() {
         eprintln!("skipped: no gfortran, which compiles module acp");
         return;
     }
-    let (dir, source) = (library(), Path::new(BINDING).join("tests/programs/module.f90"));
+    let (dir, source) = (artifacts(), Path::new(BINDING).join("tests/programs/module.f90"));
     let output = scratch("acp_module");
     let modules = output.with_extension("mod.d");
     std::fs::create_dir_all(&modules).expect("the target directory can be written");

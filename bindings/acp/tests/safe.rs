@@ -183,30 +183,6 @@ fn a_job_of_one_tells_what_is_wrong() {
     accesses(&job).expect("accesses");
 }
 
-/// What is built if need be: the library, and the examples in Rust.
-fn built() -> &'static Path {
-    let dir = artifacts();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    build.args([
-        "build",
-        "--quiet",
-        "--profile",
-        profile,
-        "-p",
-        "lapis-acp",
-        "--lib",
-        "--examples",
-        "--target-dir",
-    ]);
-    checked(build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING));
-    dir
-}
-
 fn prints(program: &Path, name: &str, expected: &str) {
     for transport in transports() {
         let printed = Job::of(4).env("LAPIS_TRANSPORT", transport).run(program).success().stdout();
@@ -218,7 +194,7 @@ fn prints(program: &Path, name: &str, expected: &str) {
 
 #[test]
 fn examples_print_the_same_in_c_and_in_rust() {
-    let dir = built();
+    let dir = artifacts();
     for name in ["hash_table", "work_stealing", "stencil"] {
         let source: PathBuf = Path::new(BINDING).join("../../examples/acp").join(format!("{name}.c"));
         let expected = std::fs::read_to_string(source.with_extension("out")).expect("the expected output");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-static QNIX: Interface = Interface::new("lapis-qnix", BINDING, "qnix");
+static QNIX: Interface = Interface::new(BINDING, "qnix");
 
 fn source(name: &str) -> PathBuf {
     QNIX.source(name)
@@ -385,8 +385,9 @@ fn the_header_says_what_the_library_means() {
 #[test]
 fn the_library_has_the_calls_of_the_header() {
     let header = std::fs::read_to_string(Path::new(BINDING).join("include/qx.h")).expect("the header");
-    let symbols =
-        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(QNIX.library().join("libqnix.so")));
+    let symbols = checked(
+        Command::new("nm").args(["-D", "--defined-only"]).arg(lapis_testing::built().join("libqnix.so")),
+    );
     let mut exported: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
     let prototype = |line: &'static str| {
         let (head, _) = line.split_once('(').filter(|_| !line.starts_with(['#', ' ', '/']))?;

@@ -3,10 +3,10 @@
 //! It is an operation like others, of messages, before the first one that would like memory.
 
 use super::Board;
-use crate::call::{Call, Signature};
 use crate::element::{Operator, Type, kernel};
 use crate::engine::{Engine, Fold, Members, Op};
 use crate::error::Result;
+use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::sync::membarrier;
 use lapis_core::transport::RegionInfo;

@@ -79,7 +79,7 @@ impl Engine {
                 return Delivery::bury();
             }
             if header.signature != (*op).signature.0 {
-                let theirs = crate::call::Signature(header.signature);
+                let theirs = crate::Signature(header.signature);
                 (*op).failure =
                     Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
                 self.inner().attention = true;

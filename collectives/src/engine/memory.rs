@@ -7,8 +7,8 @@
 use super::op::Op;
 use super::wait::Patience;
 use super::{Engine, Held, Members};
+use crate::Signature;
 use crate::board::{self, AWAKE, AWAKE_WHEN_CROWDED, Board, Buffers, DOZE, Found, LOOKS, Reach, Rounds};
-use crate::call::Signature;
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
 use std::ptr::NonNull;

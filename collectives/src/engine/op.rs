@@ -2,10 +2,10 @@
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
 use crate::board::{Reach, Rounds};
-use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Kernel, Type, kernel};
 use crate::error::{CollectiveError, Result};
+use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_schedules::group::Group;
 use lapis_schedules::{Buffer, Script, Side, Span, Step};

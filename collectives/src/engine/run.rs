@@ -367,7 +367,7 @@ impl Engine {
             let other =
                 early.iter().find(|l| l.header.number == number && l.header.signature != (*op).signature.0);
             if let Some(letter) = other {
-                let theirs = crate::call::Signature(letter.header.signature);
+                let theirs = crate::Signature(letter.header.signature);
                 let from = letter.source;
                 (*op).failure = Some(CollectiveError::Mismatch { from, theirs, mine: (*op).signature });
                 return None;

@@ -10,14 +10,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::error::BootstrapError;
+use super::key::{KEY_LEN, Key};
 
-/// Bytes of a secret, a nonce and a full authenticator.
-pub(crate) const KEY_LEN: usize = 32;
 /// Bytes of the authenticator on each frame.
 pub(crate) const TAG_LEN: usize = 16;
-
-/// A secret or a nonce.
-pub(crate) type Key = [u8; KEY_LEN];
 
 /// Fresh random bytes from the kernel.
 pub fn random_secret() -> Result<[u8; 32], BootstrapError> {

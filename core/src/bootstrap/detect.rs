@@ -1,46 +1,12 @@
 //! Which kind of job the environment describes.
 
-use std::time::Duration;
-
 use super::client::{Client, Membership};
 use super::environment::{Environment, bad};
 use super::error::BootstrapError;
+use super::options::Options;
 use super::protocol::{MAX_TASKS, Scheme};
 use super::singleton::Singleton;
 use super::{Address, Bootstrap, JobInfo, Origin, foreign, standalone, variables};
-
-/// How to join.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// The context to open; its keys and collective operations are its own.
-    pub context: u32,
-    /// Longest search for the server and, without a launcher, for the other tasks.
-    /// `LAPIS_BOOT_TIMEOUT` overrides it.
-    pub patience: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { context: 0, patience: Duration::from_secs(60) }
-    }
-}
-
-impl Options {
-    /// The same options for another context.
-    #[must_use]
-    pub fn context(mut self, number: u32) -> Self {
-        self.context = number;
-        self
-    }
-
-    /// The same options with another longest search.
-    #[must_use]
-    pub fn patience(mut self, longest: Duration) -> Self {
-        self.patience = longest;
-        self
-    }
-}
 
 /// Joins the job that this process's environment announces.
 pub fn detect(options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
@@ -314,6 +280,7 @@ fn by_hand(environment: &Environment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn fails<const N: usize>(pairs: [(&str, &str); N]) -> String {
         let options = Options { patience: Duration::from_millis(200), ..Options::default() };

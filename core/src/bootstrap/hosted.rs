@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::client::Client;
 use super::error::BootstrapError;
 use super::server::{Server, ServerConfig};
-use super::standalone::Partition;
-use super::{Bootstrap, Entry, JobInfo, Listener, foreign, standalone};
+use super::{Bootstrap, Entry, JobInfo, Listener};
 
 /// Stores that this process serves, by address. They live as long as the process: a later context
 /// of the same partition finds them again, and the other tasks never see a store vanish between two
@@ -35,24 +34,26 @@ pub(super) fn serve_here(listener: Listener, config: ServerConfig) -> Result<(),
     Ok(())
 }
 
+/// How the tasks came together, which knows whom else to tell.
+pub(super) trait Meeting: Send {
+    /// Opens another context of the job.
+    fn open(&self, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError>;
+    /// A task has the job end.
+    fn abort(&self, code: i32, message: &str);
+    /// A context has been left.
+    fn left(&self);
+}
+
 /// A client whose farewell is collective, because the server lives in one of the tasks.
 pub(super) struct Rendezvous {
     client: Client,
-    /// Where tasks that were started by hand meet. Without it a launcher has to hear of aborts and
-    /// of the end.
-    partition: Option<Partition>,
+    meeting: Box<dyn Meeting>,
     finalised: bool,
 }
 
 impl Rendezvous {
-    /// Of tasks that were started by hand.
-    pub(super) fn of_partition(client: Client, partition: Partition) -> Self {
-        Self { client, partition: Some(partition), finalised: false }
-    }
-
-    /// Of tasks that somebody else's launcher has started.
-    pub(super) fn of_board(client: Client) -> Self {
-        Self { client, partition: None, finalised: false }
+    pub(super) fn new(client: Client, meeting: impl Meeting + 'static) -> Self {
+        Self { client, meeting: Box::new(meeting), finalised: false }
     }
 }
 
@@ -74,10 +75,7 @@ impl Bootstrap for Rendezvous {
     }
 
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-        match &self.partition {
-            None => foreign::again(number),
-            Some(partition) => standalone::join(partition, number),
-        }
+        self.meeting.open(number)
     }
 
     fn generation(&self) -> u32 {
@@ -111,9 +109,7 @@ impl Bootstrap for Rendezvous {
 
     fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError> {
         let told = self.client.abort(code, message);
-        if self.partition.is_none() {
-            foreign::abort(code, message);
-        }
+        self.meeting.abort(code, message);
         told
     }
 
@@ -134,9 +130,7 @@ impl Bootstrap for Rendezvous {
             Err(BootstrapError::ServerLost { .. }) => Ok(()),
             other => other,
         };
-        if self.partition.is_none() {
-            foreign::one_less();
-        }
+        self.meeting.left();
         left
     }
 }

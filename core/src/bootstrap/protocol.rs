@@ -19,7 +19,7 @@
 //! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is
 //! believed before the bytes it announces are there.
 
-use super::auth::{KEY_LEN, Key};
+use super::key::{KEY_LEN, Key};
 
 /// First bytes of both greetings.
 pub(crate) const MAGIC: [u8; 8] = *b"LAPISKVS";

@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use super::address::{Address, Listener};
-use super::auth::{Key, ROLE_CLIENT, Transcript};
+use super::auth::{ROLE_CLIENT, Transcript};
 use super::client::timespec;
 use super::frame::Framed;
+use super::key::Key;
 use super::protocol::{MAX_FRAME, Message, clip};
 use super::store::{ConnId, Member, Store};
 use crate::threads;

@@ -14,10 +14,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::auth::{Key, mac_of, random_secret};
+use super::auth::{mac_of, random_secret};
 use super::client::{Client, JoinError, Membership, pause};
 use super::error::BootstrapError;
-use super::hosted::{Rendezvous, serve_here};
+use super::hosted::{Meeting, Rendezvous, serve_here};
+use super::key::Key;
 use super::protocol::Scheme;
 use super::server::ServerConfig;
 use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address, user_secret};
@@ -76,6 +77,17 @@ impl Partition {
     }
 }
 
+/// Nobody but the tasks has to hear of aborts and of the end.
+impl Meeting for Partition {
+    fn open(&self, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+        join(self, context)
+    }
+
+    fn abort(&self, _: i32, _: &str) {}
+
+    fn left(&self) {}
+}
+
 /// One of a partition's names.
 fn address_of(key: &Key, partition: &str, number: u32) -> Address {
     let drawn = mac_of(key, &[b"lapis partition ", &number.to_le_bytes(), partition.as_bytes()]);
@@ -108,10 +120,10 @@ pub(crate) fn join(partition: &Partition, context: u32) -> Result<Box<dyn Bootst
         };
         // Those who were started anew find the others past the meeting.
         if client.entry() == Entry::Again {
-            return Ok(Box::new(Rendezvous::of_partition(client, partition.clone())));
+            return Ok(Box::new(Rendezvous::new(client, partition.clone())));
         }
         match client.fence(left.max(Duration::from_millis(100))) {
-            Ok(()) => return Ok(Box::new(Rendezvous::of_partition(client, partition.clone()))),
+            Ok(()) => return Ok(Box::new(Rendezvous::new(client, partition.clone()))),
             // The server was the last breath of an earlier job of this partition: meet again.
             Err(BootstrapError::ServerLost { .. }) if !left.is_zero() => std::thread::sleep(pause(attempts)),
             Err(BootstrapError::Timeout { detail, .. }) => return Err(missing(detail)),

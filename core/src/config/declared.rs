@@ -2,7 +2,6 @@
 
 use super::kind::Value;
 use super::suggest::nearest;
-use super::table::looks_like_ours;
 use super::{
     Config, ConfigError, Environment, Group, Listed, Origin, SetError, VARIABLES, Variable, Warning,
 };
@@ -84,26 +83,13 @@ impl Config {
         }
     }
 
-    /// Names of the environment that look like ours and that neither core nor a transport knows.
-    /// `unread` are transports that are there and were not loaded: variables that begin with
-    /// `LAPIS_` and one of their names may be theirs.
-    pub fn unknown_names(&self, env: &Environment, unread: &[&str]) -> Vec<Warning> {
-        let theirs = |name: &str| {
-            unread.iter().any(|transport| {
-                let rest =
-                    name.strip_prefix("LAPIS_").and_then(|n| n.strip_prefix(&transport.to_uppercase()));
-                rest.is_some_and(|rest| rest.starts_with('_'))
-            })
-        };
-        let declared = |name: &str| self.declared.iter().any(|d| d.variable.name == name);
-        env.iter()
-            .map(|(name, _)| name)
-            .filter(|name| looks_like_ours(name) && !declared(name) && !theirs(name))
-            .map(|name| Warning::UnknownName { name: name.to_owned(), nearest: self.nearest_to(name) })
-            .collect()
+    /// Whether a transport has declared a variable of this name.
+    pub(super) fn is_declared(&self, name: &str) -> bool {
+        self.declared.iter().any(|d| d.variable.name == name)
     }
 
-    fn nearest_to(&self, name: &str) -> Option<&'static str> {
+    /// The known name that one is nearest to, if any is near.
+    pub(super) fn nearest_to(&self, name: &str) -> Option<&'static str> {
         nearest(name, VARIABLES.iter().chain(self.declared.iter().map(|d| &d.variable)).map(|v| v.name))
     }
 }

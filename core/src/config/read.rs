@@ -1,6 +1,7 @@
 //! Reading the variables from an environment.
 
-use super::table::{Config, DEPRECATED, VARIABLES, variable};
+use super::names::DEPRECATED;
+use super::table::{Config, VARIABLES, variable};
 use super::{ConfigError, Environment, SetError, Warning};
 use crate::transport::{Chaos, ChaosError};
 

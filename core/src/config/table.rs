@@ -13,28 +13,6 @@ use crate::error::LapiCode;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What begins like this is handed from a launcher to its tasks, not set by users, and never warned
-/// about.
-pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
-
-/// What begins like this is read by the project's own tests, in the environment of which jobs run,
-/// and never warned about.
-const TEST_PREFIX: &str = "LAPIS_TEST_";
-
-/// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher
-/// reads.
-const BOOTSTRAP_NAMES: [&str; 5] = {
-    use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
-    [KVS, TASK, TASKS, BOOT_TIMEOUT, "LAPIS_REMOTE"]
-};
-
-/// Names that no longer have an effect, and what to do instead.
-pub const DEPRECATED: &[(&str, &str)] =
-    &[("MP_COPY_SEND_BUF_SIZE", "set MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT instead")];
-
-/// Names that begin like this and are not in the table are probably misspelt.
-const OUR_PREFIXES: [&str; 3] = ["LAPIS_", "LAPI_", "MP_LAPI_"];
-
 const INT_MAX: u64 = i32::MAX as u64;
 const MAX_TASKS: u64 = crate::bootstrap::MAX_TASKS as u64;
 
@@ -411,17 +389,6 @@ impl Default for Config {
 
 pub(super) fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
-}
-
-/// Whether a name looks like one of ours and stands neither in the table nor in another list of
-/// core's.
-pub(super) fn looks_like_ours(name: &str) -> bool {
-    OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        && !name.starts_with(LAUNCHER_PREFIX)
-        && !name.starts_with(TEST_PREFIX)
-        && !BOOTSTRAP_NAMES.contains(&name)
-        && !DEPRECATED.iter().any(|(old, _)| *old == name)
-        && variable(name).is_none()
 }
 
 fn default_of<T: Typed>(variable: &Variable) -> Setting<T> {

@@ -2,13 +2,13 @@
 
 use super::host_topology;
 use super::init_errors::link_error;
-use super::tally::Places;
 use crate::error::Result;
 use crate::transport::{Link, PeerId};
 use std::net::SocketAddr;
 
-/// What the other tasks need to know of this one, in fields.
-pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places, flags: u64) -> Result<Vec<u8>> {
+/// What the other tasks need to know of this one, in fields. `counts`: addresses of the lines in
+/// which peers count their copies, and of those that they fetch.
+pub(super) fn own_card(links: &mut [Link], epoch: u32, counts: (u64, u64), flags: u64) -> Result<Vec<u8>> {
     let mut card = Vec::new();
     put_field(&mut card, b"host");
     put_field(&mut card, &host_topology::identity());
@@ -17,11 +17,11 @@ pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places, flags: u
     put_field(&mut card, b"epoch");
     put_field(&mut card, &epoch.to_le_bytes());
     put_field(&mut card, b"tally");
-    put_field(&mut card, &places.mapped.to_le_bytes());
+    put_field(&mut card, &counts.0.to_le_bytes());
     put_field(&mut card, b"flags");
     put_field(&mut card, &flags.to_le_bytes());
     put_field(&mut card, b"copied");
-    put_field(&mut card, &places.fetched().to_le_bytes());
+    put_field(&mut card, &counts.1.to_le_bytes());
     for link in links {
         let address = link.address().map_err(|e| link_error(link.name(), &e))?;
         put_field(&mut card, link.name().as_bytes());

@@ -51,7 +51,7 @@ pub(super) fn connect(
     let epoch = datagrams::epoch(former_epoch(job, entry));
     let places = Places::new(&mut links, job.tasks());
     let flags = flags::place(&mut links, job.tasks());
-    let card = own_card(&mut links, epoch, &places, flags)?;
+    let card = own_card(&mut links, epoch, (places.mapped, places.fetched()), flags)?;
     let cards = exchange_cards(job, &card, patience)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {

@@ -1,9 +1,17 @@
 //! Datagrams on their way to the caller.
 
 use super::auth::Authenticator;
-use super::send_queue::External;
 use super::sent::Sent;
 use super::wire::{HEADER_LEN, Header, SIGNED_LEN};
+
+/// Bytes in the caller's memory, which stay there unchanged until the unit is acknowledged or
+/// purged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct External {
+    pub(super) buffer: u64,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+}
 
 /// A piece of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

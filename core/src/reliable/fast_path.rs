@@ -6,9 +6,8 @@
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};
-use super::datagram_builder::{DatagramBuilder, Memory, Transmit};
+use super::datagram_builder::{DatagramBuilder, External, Memory, Transmit};
 use super::peer::Peer;
-use super::send_queue::External;
 use super::transmit::{Tools, charge_of, finish};
 use super::wire::{ACK_LEN, DATA_LEN, HEADER_LEN};
 use super::{Channel, Engine};

@@ -3,21 +3,12 @@
 use std::collections::VecDeque;
 
 use super::bytes::ByteRing;
-use super::datagram_builder::DatagramBuilder;
+use super::datagram_builder::{DatagramBuilder, External};
 use super::sent::{Span, WHOLE};
 use super::wire::{self, DATA_LEN};
 
 /// The token of a unit whose acknowledgement nobody waits for.
 pub const NO_TOKEN: u64 = u64::MAX;
-
-/// Bytes in the caller's memory, which stay there unchanged until the unit is acknowledged or
-/// purged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct External {
-    pub(super) buffer: u64,
-    pub(super) offset: u64,
-    pub(super) len: u32,
-}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {

@@ -1,7 +1,7 @@
 //! Messages of several packets that are being put together.
 
-use super::receiving::Arrival;
 use crate::buffers::TrustedDestination;
+use crate::handlers::{CompletionHandler, Run};
 use crate::transport::PeerId;
 use std::collections::HashMap;
 
@@ -9,6 +9,16 @@ use std::collections::HashMap;
 /// be kept and the transport below must not have accepted them, so this is a bound for faulty
 /// peers.
 const MAX_EARLY: usize = 4096;
+
+/// What happens when a message's data is all there.
+pub(crate) struct Arrival<C> {
+    pub(crate) message: u32,
+    pub(crate) target_counter: u64,
+    pub(crate) completion: Option<CompletionHandler<C>>,
+    pub(crate) run: Run,
+    /// The origin's operation that waits for `Complete`.
+    pub(crate) reply: Option<u64>,
+}
 
 /// A message under way.
 pub(crate) struct Reassembly<C> {

@@ -1,8 +1,7 @@
 //! What is on its way in.
 
-use super::reassembly::Reassemblies;
+use super::reassembly::{Arrival, Reassemblies};
 use crate::buffers::TrustedDestination;
-use crate::handlers::{CompletionHandler, Run};
 use crate::transport::PeerId;
 use std::collections::VecDeque;
 
@@ -45,16 +44,6 @@ pub(crate) struct Fetch<C> {
     /// Bytes of the piece.
     pub(crate) bytes: usize,
     pub(crate) pull: Pull<C>,
-}
-
-/// What happens when a message's data is all there.
-pub(crate) struct Arrival<C> {
-    pub(crate) message: u32,
-    pub(crate) target_counter: u64,
-    pub(crate) completion: Option<CompletionHandler<C>>,
-    pub(crate) run: Run,
-    /// The origin's operation that waits for `Complete`.
-    pub(crate) reply: Option<u64>,
 }
 
 impl<C> Receiving<C> {

@@ -6,7 +6,7 @@
 use super::abi::{self, RawAttributes, RawOpenParams, TransportOps};
 use super::host_table;
 use super::lane::{ReceiveLanes, SendLane};
-use super::loader::Refusal;
+use super::refusal::Refusal;
 use super::sleeper::{Opened, Sleeper};
 use super::stubs::resolve;
 use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};

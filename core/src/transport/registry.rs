@@ -7,7 +7,8 @@
 use super::Chaos;
 use super::abi::TransportOps;
 use super::declaration::{Declaration, Known, Reach, Usage};
-use super::loader::{self, Origin, Plugin, Refusal, file_name, name_of_file};
+use super::loader::{self, Origin, Plugin, file_name, name_of_file};
+use super::refusal::Refusal;
 use super::selection::Selection;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -21,8 +21,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::process::Resource;
 
 use crate::bind;
+use crate::fault::Fault;
 use crate::guard::Guard;
-use crate::job::{Binding, Fault};
+use crate::job::Binding;
 use crate::output::tell;
 use crate::rollcall::{self, Report};
 use crate::signals::{self, Signals};

@@ -1,7 +1,7 @@
 //! Machines of the batch system's allocation that the launcher runs in, for jobs that name none.
 
+use crate::fault::Fault;
 use crate::hosts::{self, Host};
-use crate::job::Fault;
 
 /// What a batch system has given.
 #[derive(Debug, PartialEq, Eq)]

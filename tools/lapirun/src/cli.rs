@@ -9,8 +9,9 @@ use clap::{CommandFactory, Parser};
 use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::allocation;
+use crate::fault::Fault;
 use crate::hosts::{self, Host};
-use crate::job::{Binding, Fault, Input, JobSpec, Output, Part, variables};
+use crate::job::{Binding, Input, JobSpec, Output, Part, variables};
 use crate::output::tell;
 use crate::tree;
 

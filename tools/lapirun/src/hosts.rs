@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::job::Fault;
+use crate::fault::Fault;
 
 /// A machine and how many tasks it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,10 +11,11 @@ use rustix::event::EventfdFlags;
 use rustix::process::{Resource, Rlimit};
 
 use crate::bind;
+use crate::fault::Fault;
 use crate::guard::Guard;
 use crate::hosts;
 use crate::input;
-use crate::job::{Fault, Input, JobSpec, Output, Part};
+use crate::job::{Input, JobSpec, Output, Part};
 use crate::output::Outlets;
 use crate::remote::Remote;
 use crate::running::{Born, Ears, Running};

@@ -26,6 +26,7 @@ mod agent;
 mod allocation;
 mod bind;
 mod causes;
+mod fault;
 mod guard;
 mod hosts;
 mod input;
@@ -41,6 +42,7 @@ mod tree;
 mod windows;
 mod wire;
 
+pub use fault::Fault;
 pub use hosts::Host;
-pub use job::{Binding, Fault, Input, JobSpec, Output, Part};
+pub use job::{Binding, Input, JobSpec, Output, Part};
 pub use launch::run;

@@ -15,8 +15,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::causes::{Abort, Cause, Causes};
+use crate::fault::Fault;
 use crate::guard::Guard;
-use crate::job::{Fault, JobSpec, Output};
+use crate::job::{JobSpec, Output};
 use crate::output::{Fate, Outlets, Pile, Sink, Stream};
 use crate::remote::{Listening, News, Remote};
 use crate::rollcall::RollCalls;

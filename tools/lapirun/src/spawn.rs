@@ -12,7 +12,8 @@ use lapis_core::bootstrap::variables;
 use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, WaitIdStatus};
 use rustix::thread::CpuSet;
 
-use crate::job::{Fault, resolve};
+use crate::fault::Fault;
+use crate::job::resolve;
 use crate::signals;
 
 /// A program of the job.

@@ -1,17 +1,7 @@
 //! Hand-written copies of the shapes: what an application's author would write.
 #![allow(unsafe_code, reason = "plain loops over raw memory, as a C programmer would write them")]
 
-use crate::shapes::{Array, Shape};
-
-/// Moves one application's bytes between memory and buffer.
-pub(crate) type Hand = unsafe fn(&Shape, *mut u8, *mut u8);
-
-/// A loop in both directions.
-#[derive(Clone, Copy)]
-pub(crate) struct Both {
-    pub(crate) pack: Hand,
-    pub(crate) unpack: Hand,
-}
+use crate::shape::{Array, Both, Shape};
 
 pub(crate) trait Way {
     /// # Safety

@@ -4,6 +4,7 @@ mod core;
 mod draw;
 mod file;
 mod hand;
+mod shape;
 mod shapes;
 mod time;
 

@@ -16,7 +16,8 @@ use peer::Peer;
 
 use crate::core::{Core, preemptions};
 use crate::file::Failure;
-use crate::shapes::{self, Shape};
+use crate::shape::Shape;
+use crate::shapes;
 
 /// What is timed, and how.
 #[derive(Args)]

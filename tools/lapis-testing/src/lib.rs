@@ -118,31 +118,42 @@ pub fn folder() -> &'static Path {
 pub fn program(package: &str, name: &str) -> PathBuf {
     let path = folder().join(name);
     if !path.is_file() {
-        build(package, &["--bin", name]);
+        built();
     }
     assert!(path.is_file(), "package {package} gave no {}", path.display());
     path
 }
 
-/// An example of the workspace that is a plugin, built first if it is missing or stale.
+/// An example of the workspace that is a plugin.
 pub fn example(package: &str, name: &str) -> PathBuf {
-    let path = folder().join(format!("examples/liblapis_{name}.so"));
-    build(package, &["--example", &format!("lapis_{name}")]);
+    let path = built().join(format!("examples/liblapis_{name}.so"));
     assert!(path.is_file(), "package {package} gave no {}", path.display());
     path
 }
 
-fn build(package: &str, target: &[&str]) {
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "-p", package]).args(target);
-    build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
-    build.arg(folder().parent().expect("the output directory has a parent"));
-    let profile = match folder().file_name().and_then(OsStr::to_str) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let status = build.args(["--profile", profile]).status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
-    assert!(status.success(), "{build:?}: {status}");
+/// The folder with the libraries, plugins, programs and examples of the workspace, which are built
+/// first: cargo builds a test's package as what Rust programs link, not as what C programs do.
+///
+/// The whole workspace, always: another choice of packages has other features, and so would build
+/// all anew, and put libraries in the place of those that other tests are using.
+///
+/// # Panics
+/// It does not build.
+pub fn built() -> &'static Path {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--examples"]);
+        build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
+        build.arg(folder().parent().expect("the output directory has a parent"));
+        let profile = match folder().file_name().and_then(OsStr::to_str) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        let status = build.args(["--profile", profile]).status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
+        assert!(status.success(), "{build:?}: {status}");
+    });
+    folder()
 }
 
 fn launcher() -> PathBuf {

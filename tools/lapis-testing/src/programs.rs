@@ -1,37 +1,24 @@
 //! C programs in the tests of an interface: compiled against its header and its library as it is
 //! now.
 
-use crate::{build, folder};
+use crate::{built, folder};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An interface of the workspace for C programs: a header and a shared library.
 #[derive(Debug)]
 pub struct Interface {
-    package: &'static str,
     home: &'static str,
     library: &'static str,
-    built: OnceLock<()>,
 }
 
 impl Interface {
-    /// The interface of a package in the folder `home` (its `CARGO_MANIFEST_DIR`), whose library
+    /// The interface of the package in the folder `home` (its `CARGO_MANIFEST_DIR`), whose library
     /// the linker knows as `library`.
-    pub const fn new(package: &'static str, home: &'static str, library: &'static str) -> Self {
-        Self { package, home, library, built: OnceLock::new() }
-    }
-
-    /// The folder with the library, which is built first: cargo builds a test's package as what
-    /// Rust programs link, not as what C programs do.
-    ///
-    /// # Panics
-    /// It does not build.
-    pub fn library(&self) -> &'static Path {
-        self.built.get_or_init(|| build(self.package, &["--lib"]));
-        folder()
+    pub const fn new(home: &'static str, library: &'static str) -> Self {
+        Self { home, library }
     }
 
     /// A program of the package's tests.
@@ -42,9 +29,9 @@ impl Interface {
     /// Compiles and links a program; `extra` comes last.
     ///
     /// # Panics
-    /// The compiler has something to say.
+    /// The library does not build, or the compiler has something to say.
     pub fn compile(&self, source: &Path, extra: &[&str]) -> PathBuf {
-        let dir = self.library();
+        let dir = built();
         let output = scratch(&source.file_stem().unwrap_or(OsStr::new("program")).to_string_lossy());
         let mut cc = Command::new("cc");
         cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(source);

@@ -14,6 +14,7 @@
 //! | `lane.rs` | a window's socket at one receive queue: receiving |
 //! | `port.rs` | one window's sockets: sending, and receiving from all queues |
 
+mod counts;
 pub mod frame;
 mod lane;
 pub mod pool;

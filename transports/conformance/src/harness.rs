@@ -3,36 +3,13 @@
 
 use crate::control::{self, Coordinator, Outcome, Report};
 use crate::rank::{Rank, Setup};
+use crate::subject::{Mode, NO_OPTIONS, Options, Source};
 use crate::{cases, log::Collector};
-use lapis_core::transport::{ChaosError, Plugin, abi::TransportOps, load_file};
+use lapis_core::transport::{ChaosError, Plugin, load_file};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-/// Where the transport comes from.
-#[derive(Clone, Copy, Debug)]
-pub enum Source {
-    /// A table linked into the test.
-    Linked(fn() -> &'static TransportOps),
-    /// A plugin's file: a path, or a name that is looked for beside the test's executable, where
-    /// cargo puts it.
-    File(&'static str),
-    /// A linked table with faults, written as in `LAPIS_CHAOS`. For cases of traffic: those about
-    /// exact answers see the faults' answers.
-    Chaotic(fn() -> &'static TransportOps, &'static str),
-}
-
-/// How the tasks of a case live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// One task, its own peer.
-    Alone,
-    /// Several tasks, each a thread with its own instance.
-    Threads,
-    /// Several tasks, each a process.
-    Processes,
-}
 
 /// How many tasks cases have that are not alone.
 const TASKS: u32 = 3;
@@ -40,13 +17,6 @@ const TASKS: u32 = 3;
 // Variables by which a task that is a process learns its part.
 const TASK: &str = "LAPIS_CONFORMANCE_TASK";
 const CONTROL: &str = "LAPIS_CONFORMANCE_CONTROL";
-
-/// Variables that a transport is configured by, instead of those of the process. `{task}` in a
-/// value stands for the task's number.
-pub type Options = &'static [(&'static str, &'static str)];
-
-/// Those of the process count.
-pub const NO_OPTIONS: Options = &[];
 
 /// Runs the case `name`. `test` is the path of the calling test function, by which processes are
 /// told to come here.

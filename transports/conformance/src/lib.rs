@@ -27,9 +27,11 @@ mod control;
 mod harness;
 mod log;
 mod rank;
+mod subject;
 
-pub use harness::{Mode, NO_OPTIONS, Options, Source, run, run_configured, run_every_case};
+pub use harness::{run, run_configured, run_every_case};
 pub use rank::Rank;
+pub use subject::{Mode, NO_OPTIONS, Options, Source};
 
 /// The names of all cases, in their order.
 pub fn case_names() -> impl Iterator<Item = &'static str> {

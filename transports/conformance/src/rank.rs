@@ -1,7 +1,7 @@
 //! A task of a case: its link, what arrived over it, and its wire to the other tasks' test code.
 
 use crate::control::{self, Report};
-use crate::harness::{Mode, Options, Source};
+use crate::subject::{Mode, Options, Source};
 use lapis_core::config::Environment;
 use lapis_core::transport::{
     Caps, Event, EventKind, Link, OpenParams, PeerId, Plugin, RawSlice, RegionInfo, RemoteAddr, Status,

@@ -250,6 +250,9 @@ mod tests {
         path.under_way = 1;
         assert_eq!(path.speed(after(1_051_000)), Some(speed), "it is being measured");
         path.measure(1 << 20, after(1_051_000), after(1_052_000));
-        assert!(path.speed(after(1_052_000)).is_some_and(|speed| speed > 1000.0), "the old one does not count");
+        assert!(
+            path.speed(after(1_052_000)).is_some_and(|speed| speed > 1000.0),
+            "the old one does not count"
+        );
     }
 }

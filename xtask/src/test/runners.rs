@@ -13,6 +13,8 @@ pub(super) fn rust(variables: &[(&str, &str)]) -> Result<Outcome> {
         command.env("LAPIS_TUNING", "none").envs(variables.iter().copied());
         command
     };
+    // What tests of C programs and of jobs need, so that none of them waits for a build.
+    sh::run(sh::cargo(["build", "--workspace", "--lib", "--bins", "--examples"]).arg("--quiet"))?;
     if has_nextest() {
         return nextest(cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]));
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-static GM: Interface = Interface::new("lapis-gm", BINDING, "gm");
+static GM: Interface = Interface::new(BINDING, "gm");
 
 /// A daemon of a test's own, with the nodes `left` and `right`.
 pub(crate) struct Daemon {
@@ -41,7 +41,7 @@ impl Daemon {
 
 /// The directory with the library, which is built if need be.
 pub(crate) fn library() -> &'static Path {
-    GM.library()
+    lapis_testing::built()
 }
 
 pub(crate) fn compile(name: &str) -> PathBuf {

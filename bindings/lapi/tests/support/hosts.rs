@@ -1,6 +1,6 @@
 //! Two hosts with a daemon of windows each, joined by a wire: network namespaces of this machine.
 
-use super::{BINDING, Finished, Job, artifacts, checked, scratch};
+use super::{Finished, Job, artifacts, scratch};
 use lapis_testing::{Running, Space, clean, joined};
 use std::path::Path;
 
@@ -20,7 +20,6 @@ impl Hosts {
             eprintln!("SKIP {test}: this process may not make network namespaces");
             return None;
         };
-        build();
         let name = scratch("ethernet").to_string_lossy().into_owned();
         let mut daemons = Vec::new();
         for (host, space) in [&a, &b].into_iter().enumerate() {
@@ -54,17 +53,4 @@ impl Drop for Hosts {
             let _ = std::fs::remove_file(format!("{}-{host}", self.name));
         }
     }
-}
-
-/// The daemon, which the other tests of this crate need not.
-fn build() {
-    let profile = match artifacts().file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => "dev",
-        Some(name) => name,
-    };
-    let target = artifacts().parent().expect("the profile lies in the target directory");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(cargo);
-    command.args(["build", "--quiet", "--profile", profile, "-p", "lapis-nsd", "--target-dir"]).arg(target);
-    checked(command.current_dir(BINDING));
 }

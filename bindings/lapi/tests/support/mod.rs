@@ -8,34 +8,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 pub const BINDING: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The directory with the library, the launcher and the plugins, built if need be.
 pub fn artifacts() -> &'static Path {
-    static DIR: OnceLock<PathBuf> = OnceLock::new();
-    DIR.get_or_init(|| {
-        let me = std::env::current_exe().expect("a test knows its own path");
-        // <target>/<profile>/deps/<test>
-        let dir = me.ancestors().nth(2).expect("tests lie in Cargo's output directory").to_owned();
-        let profile = match dir.file_name().and_then(OsStr::to_str) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--profile", profile])
-            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm", "-p", "lapis-udp", "-p", "lapicc"])
-            .args(["-p", "lapis-hps"])
-            .arg("--target-dir")
-            .arg(dir.parent().expect("the profile lies in the target directory"))
-            .current_dir(BINDING)
-            .status()
-            .expect("cargo starts");
-        assert!(status.success(), "the library does not build");
-        dir
-    })
+    lapis_testing::built()
 }
 
 /// A C source of this crate's tests.

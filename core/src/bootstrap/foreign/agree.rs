@@ -5,8 +5,9 @@
 
 use x25519_dalek::{PublicKey, StaticSecret};
 
-use crate::bootstrap::auth::{Key, mac_of, random_secret};
+use crate::bootstrap::auth::{mac_of, random_secret};
 use crate::bootstrap::error::BootstrapError;
+use crate::bootstrap::key::Key;
 
 /// One task's half.
 pub(super) struct Agreement {

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sha2::{Digest, Sha256};
 
 use crate::bootstrap::Address;
-use crate::bootstrap::auth::Key;
 use crate::bootstrap::error::BootstrapError;
+use crate::bootstrap::key::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Card {

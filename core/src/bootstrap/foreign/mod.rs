@@ -26,12 +26,13 @@ use std::time::{Duration, Instant};
 
 use crate::sync::blocking::{Mutex, MutexGuard};
 
-use super::auth::{Key, random_secret};
+use super::auth::random_secret;
 use super::client::{Client, JoinError, Membership};
-use super::detect::Options;
 use super::environment::Environment;
 use super::error::BootstrapError;
-use super::hosted::{Rendezvous, serve_here};
+use super::hosted::{Meeting, Rendezvous, serve_here};
+use super::key::Key;
+use super::options::Options;
 use super::protocol::Scheme;
 use super::server::ServerConfig;
 use super::{Address, Bootstrap, JobInfo, Listener, Origin};
@@ -125,35 +126,38 @@ fn enter(
     let Some(Joined { membership: Some(membership), open, .. }) = &mut *joined else { return Ok(None) };
     let client = Client::join(membership.clone(), options.context)?;
     *open += 1;
-    Ok(Some(Box::new(Rendezvous::of_board(client))))
+    Ok(Some(Box::new(Rendezvous::new(client, OverBoard))))
 }
 
-/// Opens another context of this process's job.
-pub(super) fn again(context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-    let mut joined = joined();
-    let Some(Joined { membership: Some(membership), open, .. }) = &mut *joined else {
-        let why = "belongs to another process".into();
-        return Err(BootstrapError::Unusable { during: "opening a context".into(), why });
-    };
-    let client = Client::join(membership.clone(), context)?;
-    *open += 1;
-    Ok(Box::new(Rendezvous::of_board(client)))
-}
+/// Through the launcher's board, which has to hear of aborts and of the end.
+struct OverBoard;
 
-/// A handle was finalised; after the last one the launcher hears that this task is done.
-pub(super) fn one_less() {
-    if let Some(joined) = &mut *joined() {
-        joined.open = joined.open.saturating_sub(1);
-        if joined.open == 0 {
-            joined.board.leave();
+impl Meeting for OverBoard {
+    fn open(&self, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+        let mut joined = joined();
+        let Some(Joined { membership: Some(membership), open, .. }) = &mut *joined else {
+            let why = "belongs to another process".into();
+            return Err(BootstrapError::Unusable { during: "opening a context".into(), why });
+        };
+        let client = Client::join(membership.clone(), context)?;
+        *open += 1;
+        Ok(Box::new(Rendezvous::new(client, Self)))
+    }
+
+    fn abort(&self, code: i32, message: &str) {
+        if let Some(joined) = &mut *joined() {
+            joined.board.abort(code, message);
         }
     }
-}
 
-/// The launcher is to end the job.
-pub(super) fn abort(code: i32, message: &str) {
-    if let Some(joined) = &mut *joined() {
-        joined.board.abort(code, message);
+    /// After the last context the launcher hears that this task is done.
+    fn left(&self) {
+        if let Some(joined) = &mut *joined() {
+            joined.open = joined.open.saturating_sub(1);
+            if joined.open == 0 {
+                joined.board.leave();
+            }
+        }
     }
 }
 

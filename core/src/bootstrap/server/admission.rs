@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use super::super::address::{own_uid, peer_uid};
-use super::super::auth::{Channel, Key, ROLE_SERVER, Transcript, random_secret};
+use super::super::auth::{Channel, ROLE_SERVER, Transcript, random_secret};
 use super::super::frame::Framed;
+use super::super::key::Key;
 use super::super::protocol::{Message, Scheme};
 use super::super::store::ConnId;
 use super::{Conn, Loop, ServerEvent, State};

@@ -5,10 +5,10 @@
 //! runs on that core is repeated. Probes of the other core, and of the way between the two cores,
 //! are not needed here.
 
-use super::dgsp_report as report;
+use super::dgsp_report::{self as report, Figure, Outcome, Row, who_of};
 use super::machine::Machine;
 use crate::exec::Line;
-use crate::peers::{self, Absent};
+use crate::peers;
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
 use lapis_bench::record::Record;
@@ -42,48 +42,6 @@ pub(crate) struct Args {
     /// Print the table only; write no files
     #[arg(long)]
     dry: bool,
-}
-
-/// Everything that the report says.
-pub(super) struct Outcome {
-    pub(super) rounds: usize,
-    pub(super) micros: u64,
-    pub(super) quick: bool,
-    pub(super) rows: Vec<Row>,
-    pub(super) absent: Vec<Absent>,
-    /// Figures of passes in all, and how many of these have no round in which nothing else ran on
-    /// the core.
-    pub(super) turns: (usize, usize),
-    pub(super) machine: Machine,
-}
-
-/// One shape moved one way.
-pub(super) struct Row {
-    pub(super) shape: String,
-    /// `dgsp_pack`, `dgsp_unpack`, `dgsp_copy`.
-    pub(super) bench: String,
-    pub(super) blocks: u64,
-    /// Ours first, then the others by name.
-    pub(super) figures: Vec<Figure>,
-}
-
-/// One engine's time for it.
-pub(super) struct Figure {
-    pub(super) record: Record,
-    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the
-    /// passes.
-    pub(super) ratio: Summary,
-}
-
-impl Row {
-    pub(super) fn figure(&self, who: &str) -> Option<&Figure> {
-        self.figures.iter().find(|f| who_of(&f.record) == who)
-    }
-}
-
-/// Floors are told apart by what they are.
-pub(super) fn who_of(record: &Record) -> &str {
-    if record.peer == "floor" { &record.bench } else { &record.peer }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {

@@ -1,9 +1,11 @@
 //! The tables of `lapis-bench dgsp`, and what they say of the bars.
 
-use super::dgsp::{Outcome, Row, who_of};
+use super::machine::Machine;
 use super::report::{absent_list, put};
+use crate::peers::Absent;
 use anyhow::Result;
 use lapis_bench::dots::Dots;
+use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
 use lapis_bench::table::{Table, figure};
 use serde_json::{Value, json};
@@ -18,6 +20,48 @@ const MEMCPY: f64 = 0.85;
 const LONG: u64 = 256;
 /// How many times faster than a peer we want to be in the geometric mean.
 const MEAN: f64 = 1.5;
+
+/// Everything that the report says.
+pub(super) struct Outcome {
+    pub(super) rounds: usize,
+    pub(super) micros: u64,
+    pub(super) quick: bool,
+    pub(super) rows: Vec<Row>,
+    pub(super) absent: Vec<Absent>,
+    /// Figures of passes in all, and how many of these have no round in which nothing else ran on
+    /// the core.
+    pub(super) turns: (usize, usize),
+    pub(super) machine: Machine,
+}
+
+/// One shape moved one way.
+pub(super) struct Row {
+    pub(super) shape: String,
+    /// `dgsp_pack`, `dgsp_unpack`, `dgsp_copy`.
+    pub(super) bench: String,
+    pub(super) blocks: u64,
+    /// Ours first, then the others by name.
+    pub(super) figures: Vec<Figure>,
+}
+
+/// One engine's time for it.
+pub(super) struct Figure {
+    pub(super) record: Record,
+    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the
+    /// passes.
+    pub(super) ratio: Summary,
+}
+
+impl Row {
+    pub(super) fn figure(&self, who: &str) -> Option<&Figure> {
+        self.figures.iter().find(|f| who_of(&f.record) == who)
+    }
+}
+
+/// Floors are told apart by what they are.
+pub(super) fn who_of(record: &Record) -> &str {
+    if record.peer == "floor" { &record.bench } else { &record.peer }
+}
 
 /// For the terminal.
 pub(super) fn plain(outcome: &Outcome) -> String {

@@ -13,6 +13,7 @@ mod noise;
 mod plan;
 mod report;
 mod rounds;
+mod sample;
 mod trials;
 mod turns;
 mod wire;

@@ -3,11 +3,12 @@
 
 use super::network::Network;
 use super::rounds::Figure;
+use super::sample::{Sample, keep};
 use super::wire;
 use crate::peers::Absent;
 use anyhow::{Context, Result};
 use lapis_bench::pin;
-use lapis_bench::record::{Record, Unit};
+use lapis_bench::record::Unit;
 use lapis_bench::stats::Summary;
 use std::time::Duration;
 
@@ -34,14 +35,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// How long the pause of a stream is looked for, and when the rail is pulled.
 const STREAM_MS: &str = "800";
 const PULL_AFTER: Duration = Duration::from_millis(450);
-
-/// A figure of one of the trials.
-pub(super) struct Sample {
-    trial: &'static str,
-    /// Under which circumstances, as the transport of its records.
-    pub(super) how: &'static str,
-    pub(super) record: Record,
-}
 
 /// Takes those of the trials that are wanted.
 pub(super) fn take(
@@ -135,18 +128,6 @@ fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn keep(
-    samples: &mut Vec<Sample>,
-    trial: &'static str,
-    how: &'static str,
-    text: &str,
-) -> Result<()> {
-    let records = Record::read_all(text);
-    records.first().context("the job printed no figure")?;
-    samples.extend(records.into_iter().map(|record| Sample { trial, how, record }));
-    Ok(())
-}
-
 /// The medians over the rounds, in the order of the first.
 fn medians(samples: Vec<Sample>) -> Vec<Figure> {
     let mut groups: Vec<(Sample, Vec<f64>)> = Vec::new();
@@ -182,6 +163,7 @@ fn medians(samples: Vec<Sample>) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_bench::record::Record;
 
     #[test]
     fn rounds_become_a_median_each() {

@@ -2,7 +2,7 @@
 //! between two hosts.
 
 use super::network::Network;
-use super::trials::{Sample, keep};
+use super::sample::{Sample, keep};
 use crate::exec::Line;
 use anyhow::Result;
 use std::time::Duration;

@@ -2,9 +2,9 @@
 //! frames that all of the queue's sockets share.
 
 use crate::eth::Wire;
+use crate::eth::counts::Counts;
 use crate::eth::frame::{self, LONGEST, Version};
 use crate::eth::pool::Pool;
-use crate::eth::port::Counts;
 use crate::eth::ring::{Descriptor, Ring};
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XdpDescOptions};
 use rustix::net::{RecvFlags, sockopt};

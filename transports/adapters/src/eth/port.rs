@@ -4,6 +4,7 @@
 //! Where the interface has several receive queues, the window has a socket at each. It sends by one
 //! of them, another one for each window, so that the windows' datagrams are spread.
 
+pub use crate::eth::counts::Counts;
 use crate::eth::frame::{End, Template, Version};
 use crate::eth::lane::{Lane, Ours};
 use crate::eth::ring::{Descriptor, Ring};
@@ -18,17 +19,6 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// Most calls in a row that make the kernel send: it takes some 32 frames at each.
 const CALLS: u32 = 64;
-
-/// What a port has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that arrived.
-    pub arrived: u64,
-    /// Frames that were not for this window's job, or torn.
-    pub refused: u64,
-}
 
 /// See the module.
 #[derive(Debug)]

@@ -1,0 +1,7 @@
+//! What tasks of a job know and strangers do not.
+
+/// Bytes of a secret, a nonce and a full authenticator.
+pub(crate) const KEY_LEN: usize = 32;
+
+/// A secret or a nonce.
+pub(crate) type Key = [u8; KEY_LEN];
