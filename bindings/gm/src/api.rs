@@ -2,6 +2,7 @@
 
 use crate::abi::{MAX_SIZE, MIN_SIZE, RECEIVE_TOKENS, SEND_TOKENS, Status, max_length, min_size};
 use crate::events::{Pending, Received};
+use crate::forks::Maker;
 use crate::outgoing::Wish;
 use crate::port::Port as Inner;
 use crate::progress;
@@ -52,6 +53,9 @@ pub enum Event {
 
 /// A port that is open. Dropping it closes it.
 ///
+/// After a fork it is the parent's. In the child, which may open ports of its own, its calls answer
+/// [`Status::InvalidParameter`], nothing is received, and dropping it changes nothing.
+///
 /// ```no_run
 /// use gm::{Event, Port, Target};
 ///
@@ -70,6 +74,8 @@ pub enum Event {
 pub struct Port {
     /// `None` while it is being closed.
     inner: Option<Inner>,
+    /// Whose it is. In a process that was forked from that one, calls fail.
+    maker: Maker,
     /// Messages on their way, by number, and buffers that were provided, by address: the port
     /// reads and writes them until it gives them back.
     sent: HashMap<u64, Vec<u8>>,
@@ -108,13 +114,19 @@ impl Port {
     }
 
     fn with(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
+        let maker = Maker::this_process();
         let inner = Inner::open(settings, board, number, name)?;
-        Ok(Self { inner: Some(inner), sent: HashMap::new(), provided: HashMap::new(), next: 0 })
+        Ok(Self { inner: Some(inner), maker, sent: HashMap::new(), provided: HashMap::new(), next: 0 })
     }
 
     fn inner(&mut self) -> &mut Inner {
         // It is taken out by `drop` alone.
         self.inner.as_mut().unwrap_or_else(|| unreachable!("a port that is closed"))
+    }
+
+    /// The same where it may be this process's, or not.
+    fn ours(&mut self) -> Result<&mut Inner, Status> {
+        if self.maker.is_here() { Ok(self.inner()) } else { Err(Maker::is_elsewhere()) }
     }
 
     /// The identity of the port's node.
@@ -127,7 +139,7 @@ impl Port {
     /// # Errors
     /// The daemon has gone.
     pub fn find(&mut self, host: &str) -> Result<Option<u32>, Status> {
-        Ok(self.inner().find_node(|node| node.name == host)?.map(|node| node.node))
+        Ok(self.ours()?.find_node(|node| node.name == host)?.map(|node| node.node))
     }
 
     /// Provides a buffer for one message of this size class (3 to 31: up to 2^size - 8 bytes) and
@@ -149,7 +161,7 @@ impl Port {
         if !(MIN_SIZE..=MAX_SIZE).contains(&size) {
             return Err(Status::InvalidParameter);
         }
-        if self.inner().buffers.provided >= RECEIVE_TOKENS {
+        if self.ours()?.buffers.provided >= RECEIVE_TOKENS {
             return Err(Status::TryAgain);
         }
         // Never empty, so that its address is its own.
@@ -175,7 +187,7 @@ impl Port {
     /// # Errors
     /// [`Status::TryAgain`]: all send tokens are in use, and the message is not taken.
     pub fn send(&mut self, to: Target, size: u32, message: Vec<u8>) -> Result<SendId, Status> {
-        if self.inner().tokens_out >= SEND_TOKENS {
+        if self.ours()?.tokens_out >= SEND_TOKENS {
             return Err(Status::TryAgain);
         }
         let id = self.next;
@@ -205,7 +217,7 @@ impl Port {
     }
 
     fn settle(&mut self, target: Target, go_on: bool) -> Result<(), Status> {
-        if self.inner().tokens_out >= SEND_TOKENS {
+        if self.ours()?.tokens_out >= SEND_TOKENS {
             return Err(Status::TryAgain);
         }
         let request = wish(Op::Message { size: 0 }, 0, 0, target, NO_MESSAGE);
@@ -215,7 +227,7 @@ impl Port {
 
     /// What has happened, if anything has.
     pub fn poll(&mut self) -> Option<Event> {
-        self.inner().poll();
+        self.ours().ok()?.poll();
         loop {
             if let Some(due) = self.inner().announced.pop_front() {
                 let Teller::Call { context, .. } = due.teller else { continue };
@@ -262,7 +274,11 @@ impl Port {
     }
 
     /// Waits for something to happen, asleep if need be.
+    ///
+    /// # Panics
+    /// In a process that was forked from the port's: nothing would ever happen.
     pub fn wait(&mut self) -> Event {
+        assert!(self.maker.is_here(), "this port was opened before a fork: it is the parent's");
         loop {
             if let Some(event) = self.poll() {
                 return event;
@@ -281,8 +297,12 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         // Before the messages, which it may still read.
-        if let Some(inner) = self.inner.take() {
+        let Some(inner) = self.inner.take() else { return };
+        if self.maker.is_here() {
             inner.close();
+        } else {
+            // The port goes on in the parent.
+            std::mem::forget(inner);
         }
     }
 }

@@ -1,19 +1,17 @@
 //! What a C program has of a port: an address, a lock, and the event that it was shown.
 
-use crate::abi::Status;
+use crate::abi::{Status, kind};
 use crate::alarm::Alarm;
 use crate::events::Shown;
+use crate::forks::Maker;
 use crate::port::Port;
 use crate::settings::Settings;
 use lapis_adapters::bell::Bell;
 use lapis_core::lock::{Exclusive, ExclusiveGuard};
-use lapis_core::sync::{Arc, AtomicU32, Ordering};
+use lapis_core::sync::Arc;
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
-
-/// How often this process's line has forked: a port is its opener's.
-static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Ports that are open, by the address of their handle: at the program's end they go on with what
 /// is under way.
@@ -22,16 +20,12 @@ static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// How long the end of the program waits for other threads to leave a port.
 const IN_A_CALL: Duration = Duration::from_millis(20);
 
-extern "C" fn forked() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
 extern "C" fn ends() {
     for at in OPEN.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let handle: *mut Handle = std::ptr::with_exposed_provenance_mut(at);
         // SAFETY: a handle is in the list from its opening to its closing.
         let handle = unsafe { &*handle };
-        if !handle.is_ours() {
+        if !handle.maker.is_here() {
             continue;
         }
         // Another thread may be in a call, but this one may be, too.
@@ -60,7 +54,7 @@ unsafe impl Send for Inner {}
 pub struct Handle {
     inner: Exclusive<Inner>,
     pub(crate) wake: Arc<Bell>,
-    forks: u32,
+    maker: Maker,
 }
 
 impl std::fmt::Debug for Handle {
@@ -78,16 +72,13 @@ impl Handle {
     pub(crate) fn of(port: Port) -> *mut Self {
         static HOOKS: Once = Once::new();
         HOOKS.call_once(|| {
-            // SAFETY: both functions live as long as the library, which is never unloaded while the
+            // SAFETY: the function lives as long as the library, which is never unloaded while the
             // program has ports.
-            unsafe {
-                libc::pthread_atfork(None, None, Some(forked));
-                libc::atexit(ends);
-            }
+            unsafe { libc::atexit(ends) };
         });
         let wake = Arc::clone(&port.wake);
         let inner = Exclusive::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
-        let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));
+        let handle = Box::into_raw(Box::new(Self { inner, wake, maker: Maker::this_process() }));
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(handle.expose_provenance());
         handle
     }
@@ -100,7 +91,7 @@ impl Handle {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
         // SAFETY: it is what `of` made of a box, and nobody uses it any more.
         let handle = unsafe { Box::from_raw(handle) };
-        if !handle.is_ours() {
+        if !handle.maker.is_here() {
             // The port is the parent's: it goes on there.
             std::mem::forget(handle);
             return;
@@ -125,29 +116,28 @@ impl Handle {
         drop(unsafe { Box::from_raw(inner.shown) });
     }
 
-    fn is_ours(&self) -> bool {
-        self.forks == FORKS.load(Ordering::Relaxed)
-    }
-
     /// The port, for this thread alone. `None`: it is the parent's of this process.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self) -> Option<ExclusiveGuard<'_, Inner>> {
-        if !self.is_ours() {
-            tracing::error!(
-                target: "lapis::gm",
-                "this port was opened before a fork: it is the parent's, and this process may open one of its own"
-            );
-            return None;
+        if self.maker.is_here() {
+            return Some(self.inner.lock());
         }
-        Some(self.inner.lock())
+        Maker::is_elsewhere();
+        None
     }
 }
 
 impl Inner {
     /// Shows the program the next event, or that there is none. Answers whether there was one.
+    #[inline]
     pub(crate) fn show(&mut self) -> bool {
         // SAFETY: it came from a box, and is written under the lock only.
-        self.port.take_event(unsafe { &mut *self.shown })
+        let shown = unsafe { &mut *self.shown };
+        if self.port.events.is_empty() {
+            shown.begin(kind::NONE);
+            return false;
+        }
+        self.port.take_event(shown)
     }
 }
 

@@ -15,6 +15,7 @@ mod direct;
 mod events;
 #[doc(hidden)]
 pub mod exports;
+mod forks;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz_entry;
@@ -38,6 +39,8 @@ mod wire;
 
 #[cfg(test)]
 mod late_tests;
+#[cfg(test)]
+mod life_tests;
 #[cfg(test)]
 mod rubbish_tests;
 

@@ -59,6 +59,14 @@ impl Bytes<'_> {
 /// Units that came in one datagram, with whom each is from.
 pub(crate) type Units = Vec<(u32, Unit)>;
 
+/// What a datagram has brought.
+pub(crate) struct Arrived {
+    /// Its first unit, and whom it is from.
+    pub(crate) first: Option<(u32, Unit)>,
+    /// A sender whom the engine does not know.
+    pub(crate) stranger: Option<u32>,
+}
+
 /// Where a unit's bytes are: in the datagram, or, joined from parts, apart.
 pub(crate) enum Unit {
     Within(std::ops::Range<usize>),
@@ -166,7 +174,8 @@ impl Net {
 
     /// Takes a unit. False: there is no room at present.
     pub(crate) fn submit(&mut self, task: u32, channel: Channel, head: &Head, bytes: Bytes<'_>) -> bool {
-        self.submit_at(self.now(), (task, channel), head, bytes)
+        let (first, len) = head.encode();
+        self.submit_at(self.now(), (task, channel), &first[..len], bytes)
     }
 
     #[inline]
@@ -174,21 +183,20 @@ impl Net {
         &mut self,
         now: Nanos,
         (task, channel): (u32, Channel),
-        head: &Head,
+        head: &[u8],
         bytes: Bytes<'_>,
     ) -> bool {
-        let (first, len) = head.encode();
         if task == self.own {
-            return self.submit_own(&first[..len], bytes);
+            return self.submit_own(head, bytes);
         }
-        let all = len + bytes.len();
+        let all = head.len() + bytes.len();
         let (body, token) = match bytes {
             Bytes::Copy(bytes) => (Body::Copy(bytes), NO_TOKEN),
             Bytes::Lent { at, len, token } => {
                 (Body::External { buffer: at, offset: 0, len: len as u32 }, token)
             }
         };
-        match self.engine.submit(now, task, channel, &first[..len], body, token) {
+        match self.engine.submit(now, task, channel, head, body, token) {
             Ok(()) => {
                 self.waiting += all;
                 true
@@ -201,14 +209,17 @@ impl Net {
         }
     }
 
-    /// Takes a message's unit that nothing of its stream waits in front of. It leaves at once, or,
+    /// Takes a message's unit that nothing of its stream waits in front of, for a peer of this
+    /// number and place. It leaves at once, or,
     /// if it is short, waits for company where it follows others closely. False: nothing has
     /// happened.
     #[inline]
-    pub(crate) fn submit_next(&mut self, task: u32, head: &Head, body: &[u8]) -> bool {
+    pub(crate) fn submit_next(&mut self, (task, place): (u32, usize), head: &Head, body: &[u8]) -> bool {
         // Looking at the clock costs as much as a hundred instructions: once must do.
         let now = self.now();
-        if self.submit_fast(now, task, head, body) {
+        let (first, len) = head.encode();
+        let head = &first[..len];
+        if self.submit_fast(now, (task, place), head, body) {
             return true;
         }
         // Every path carries units of so few bytes.
@@ -222,17 +233,15 @@ impl Net {
 
     /// Takes a unit that nothing waits in front of, and sends it. False: nothing has happened.
     #[inline]
-    fn submit_fast(&mut self, now: Nanos, task: u32, head: &Head, body: &[u8]) -> bool {
+    fn submit_fast(&mut self, now: Nanos, (task, place): (u32, usize), head: &[u8], body: &[u8]) -> bool {
         // There is no peer of the port's own number in the engine.
         if self.unsent.is_some() {
             return false;
         }
-        let (first, len) = head.encode();
-        let head = &first[..len];
         let unit = FastUnit { peer: task, channel: Channel::Request, head, body, token: NO_TOKEN, few: FEW };
         let (outlets, unsent, wire) = (&mut self.outlets, &mut self.unsent, &mut self.wire);
         let send = |out: &mut Transmit| {
-            *unsent = outlets.push(out, 0, wire);
+            *unsent = outlets.push_to(place, out, 0, wire);
             if unsent.is_some() {
                 out.copy_in(&mut { unit });
             }
@@ -317,7 +326,15 @@ impl Net {
         }
     }
 
+    /// Whether a poll would find nothing here: nothing has arrived, and nothing is to be sent or
+    /// caught up with.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.window.has_arrivals() && !self.engine.is_behind() && !self.holds_back() && !self.has_frames()
+    }
+
     /// Whether something has arrived as frames.
+    #[inline]
     pub(crate) fn has_frames(&self) -> bool {
         self.wire.as_ref().is_some_and(Wire::has_arrivals)
     }
@@ -327,11 +344,12 @@ impl Net {
         self.engine.stats(task).map_or(0, |stats| stats.datagrams_received)
     }
 
-    /// Takes a datagram; what it brings is put into `units`. Answers its sender if that is nobody
-    /// whom the engine knows.
+    /// Takes a datagram. Answers the first unit that it brings, and puts the others into `units`;
+    /// or its sender if that is nobody whom the engine knows.
     #[inline]
-    pub(crate) fn arrived(&mut self, now: Nanos, datagram: &[u8], units: &mut Units) -> Option<u32> {
+    pub(crate) fn arrived(&mut self, now: Nanos, datagram: &[u8], units: &mut Units) -> Arrived {
         let unknown = self.engine.engine_stats().unknown_peer;
+        let mut first = None;
         let base = datagram.as_ptr().addr();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
             let at = packet.as_ptr().addr().wrapping_sub(base);
@@ -340,12 +358,21 @@ impl Net {
             } else {
                 Unit::Apart(packet.into())
             };
-            units.push((peer, unit));
+            if first.is_none() {
+                first = Some((peer, unit));
+            } else {
+                units.push((peer, unit));
+            }
             Verdict::Accept
         });
-        if self.engine.engine_stats().unknown_peer == unknown {
-            return None;
-        }
+        let is_strange = self.engine.engine_stats().unknown_peer != unknown;
+        let stranger = if is_strange { self.source_of(datagram) } else { None };
+        Arrived { first, stranger }
+    }
+
+    /// Who has sent a datagram, if that is another port.
+    #[cold]
+    fn source_of(&self, datagram: &[u8]) -> Option<u32> {
         let (header, _) = Header::parse(datagram).ok()?;
         (header.source != self.own).then_some(header.source)
     }

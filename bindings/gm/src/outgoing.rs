@@ -22,11 +22,18 @@ pub(crate) struct Wish {
 
 impl Port {
     /// Takes a send token for a call. False: there is none, and the program has been told.
+    #[inline(always)]
     fn take_token(&mut self, teller: Teller, message: u64, to: (u32, u32)) -> bool {
         if self.tokens_out < SEND_TOKENS {
             self.tokens_out += 1;
             return true;
         }
+        self.lacks_token(teller, message, to);
+        false
+    }
+
+    #[cold]
+    fn lacks_token(&mut self, teller: Teller, message: u64, to: (u32, u32)) {
         tracing::error!(
             target: "lapis::gm",
             "port {}: a send without a send token: all {SEND_TOKENS} are in use",
@@ -34,7 +41,6 @@ impl Port {
         );
         self.events.push_back(Pending::Violation(kind::SEND_TOKEN_VIOLATION));
         self.tell(teller, Status::Failure, message, to);
-        false
     }
 
     /// Takes a message.
@@ -47,6 +53,15 @@ impl Port {
             return self.complete(teller, status, local, (node, port));
         }
         let peer = self.peer(node, port);
+        if self.net.outlets.is_closed_at(peer) {
+            // What its program had sent is read first: it may have delivered something, and so may
+            // the next program that has the port, which is then found. This message is not there
+            // yet: it would be pumped into the window that is closed.
+            self.poll();
+            if self.net.outlets.is_closed_at(peer) {
+                self.peer_closed(peer);
+            }
+        }
         let token = self.net.token();
         let stream = &mut self.peers[peer].out[priority as usize];
         let sequence = stream.next;
@@ -65,20 +80,11 @@ impl Port {
         if stream.paused {
             return;
         }
-        let task = self.peers[peer].task();
-        if self.net.outlets.is_closed(task) {
-            // What its program had sent is read first: it may have delivered something, and so may
-            // the next program that has the port, which is then found.
-            self.poll();
-            if self.net.outlets.is_closed(task) {
-                self.peer_closed(peer);
-            }
-        }
         self.approach(peer);
         if !self.submit_last(peer, priority as usize) {
             self.pump(peer);
             let now = self.net.now();
-            self.net.flush_unless_close(now, task);
+            self.net.flush_unless_close(now, self.peers[peer].task());
         }
     }
 
@@ -98,7 +104,8 @@ impl Port {
         }
         let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);
         // SAFETY: the program's message is readable until its send has completed.
-        let taken = self.net.submit_next(task, &head, unsafe { memory(message.local, message.len as usize) });
+        let taken =
+            self.net.submit_next((task, peer), &head, unsafe { memory(message.local, message.len as usize) });
         if taken {
             stream.announced += 1;
             ins[priority].tell_with_message(self.polls);
@@ -138,11 +145,21 @@ impl Port {
     /// The first message of each stream to a peer has failed, and the others wait for the program's
     /// word. Whoever is there next knows nothing of any of them.
     pub(crate) fn fail_front(&mut self, peer: usize, status: Status) {
+        self.fail_streams(peer, status, |_| true);
+    }
+
+    /// The same for streams of which the peer has been told. What others hold has nothing to do
+    /// with its end: it is for whoever has the port next.
+    pub(crate) fn fail_told(&mut self, peer: usize, status: Status) {
+        self.fail_streams(peer, status, |stream| stream.announced > 0);
+    }
+
+    fn fail_streams(&mut self, peer: usize, status: Status, fails: impl Fn(&OutStream) -> bool) {
         self.take_heard(peer);
         let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
         for priority in 0..2 {
             let stream = &mut self.peers[peer].out[priority];
-            let failed = if stream.paused { None } else { stream.messages.pop_front() };
+            let failed = if stream.paused || !fails(stream) { None } else { stream.messages.pop_front() };
             if failed.is_some() {
                 stream.paused = true;
             }
@@ -353,6 +370,7 @@ fn pop_if(stream: &mut OutStream, is_so: impl Fn(&Outgoing) -> bool) -> Option<O
 const NODE_BITS: u32 = 24;
 
 /// What is wrong with a message before it is sent anywhere.
+#[inline(always)]
 fn unsound(wish: &Wish) -> Option<Status> {
     let Wish { op, local, len, priority, node, port, .. } = *wish;
     if node >> NODE_BITS != 0 {
@@ -365,14 +383,18 @@ fn unsound(wish: &Wish) -> Option<Status> {
         Op::Put { .. } | Op::Get { .. } => len <= max_length(MAX_SIZE),
     };
     let sound = fits && priority < 2 && port < lapis_adapters::protocol::PORTS && (local != 0 || len == 0);
-    if !sound {
-        tracing::info!(
-            target: "lapis::gm",
-            "a send of {len} bytes ({op:?}, priority {priority}, port {port}) can't be: too long for its size, or no \
-             such priority or port"
-        );
-    }
-    (!sound).then_some(Status::InvalidParameter)
+    if sound { None } else { Some(say_unsound(wish)) }
+}
+
+#[cold]
+fn say_unsound(wish: &Wish) -> Status {
+    let Wish { op, len, priority, port, .. } = *wish;
+    tracing::info!(
+        target: "lapis::gm",
+        "a send of {len} bytes ({op:?}, priority {priority}, port {port}) can't be: too long for its size, or no \
+         such priority or port"
+    );
+    Status::InvalidParameter
 }
 
 /// Whether a message is one whose bytes go in its first unit.

@@ -139,9 +139,14 @@ impl Outlets {
 
     /// Whether there is a way, and the window at its end has been closed. Of other hosts' windows
     /// this is not seen.
-    #[inline]
     pub(crate) fn is_closed(&self, task: u32) -> bool {
-        self.of(task).is_some_and(|outlet| match &outlet.link {
+        self.place(task).is_some_and(|place| self.is_closed_at(place))
+    }
+
+    /// The same by the peer's place in the list.
+    #[inline]
+    pub(crate) fn is_closed_at(&self, place: usize) -> bool {
+        self.list.get(place).and_then(Option::as_ref).is_some_and(|outlet| match &outlet.link {
             Link::Memory(sender) => sender.fifo().is_closed(),
             Link::Frames(_) => false,
         })
@@ -150,7 +155,19 @@ impl Outlets {
     /// Sends the datagrams that the engine made, from one of them on. Answers the one for which
     /// there is no room, if so. `wire` is that of this port's window.
     pub(crate) fn push(&mut self, out: &Transmit, from: usize, wire: &mut Option<Wire>) -> Option<usize> {
-        let unsent = self.push_all(out, from, wire);
+        self.push_to(self.place(out.peer)?, out, from, wire)
+    }
+
+    /// The same to the peer at this place in the list.
+    #[inline]
+    pub(crate) fn push_to(
+        &mut self,
+        place: usize,
+        out: &Transmit,
+        from: usize,
+        wire: &mut Option<Wire>,
+    ) -> Option<usize> {
+        let unsent = self.push_all(place, out, from, wire);
         if let Some(wire) = wire {
             wire.flush();
         }
@@ -158,8 +175,13 @@ impl Outlets {
     }
 
     #[inline]
-    fn push_all(&mut self, out: &Transmit, from: usize, wire: &mut Option<Wire>) -> Option<usize> {
-        let place = self.place(out.peer)?;
+    fn push_all(
+        &mut self,
+        place: usize,
+        out: &Transmit,
+        from: usize,
+        wire: &mut Option<Wire>,
+    ) -> Option<usize> {
         for index in from..out.datagrams() {
             if self.is_lost() {
                 continue;

@@ -82,6 +82,8 @@ pub(crate) struct Port {
     pub(crate) units: Units,
     /// Other ports and this one, in the places that they have in `net.outlets`.
     pub(crate) peers: Vec<Peer>,
+    /// The engine's number and the place of the one that was looked for last.
+    pub(crate) recent: (u32, usize),
     /// Peers for whom the engine is to be handed something.
     pub(crate) stirred: Vec<usize>,
     /// Somebody waits for it.
@@ -158,6 +160,7 @@ impl Port {
             scratch: vec![0; DATAGRAM].into(),
             units: Vec::new(),
             peers: Vec::new(),
+            recent: (u32::MAX, 0),
             stirred: Vec::new(),
             urgent: false,
             buffers: Buffers::new(),
@@ -205,6 +208,15 @@ impl Port {
     /// The peer of the packet engine's number.
     #[inline]
     pub(crate) fn peer_of(&mut self, task: u32) -> usize {
+        if self.recent.0 == task {
+            return self.recent.1;
+        }
+        let place = self.place_of_peer(task);
+        self.recent = (task, place);
+        place
+    }
+
+    fn place_of_peer(&mut self, task: u32) -> usize {
         if let Some(place) = self.net.outlets.place(task) {
             return place;
         }
@@ -216,6 +228,15 @@ impl Port {
     #[inline]
     pub(crate) fn stir(&mut self, peer: usize) {
         self.urgent |= self.peers[peer].is_urgent();
+        if !std::mem::replace(&mut self.peers[peer].stirred, true) {
+            self.stirred.push(peer);
+        }
+    }
+
+    /// The same for a peer that has sent short messages and nothing else, all of which have been
+    /// delivered: what that makes urgent has been seen.
+    #[inline]
+    pub(crate) fn stir_plainly(&mut self, peer: usize) {
         if !std::mem::replace(&mut self.peers[peer].stirred, true) {
             self.stirred.push(peer);
         }

@@ -4,7 +4,7 @@
 use crate::abi::Status;
 use crate::net::Unit;
 use crate::port::{Counters, Port};
-use crate::stream::{InStream, Link};
+use crate::stream::{InStream, Link, OutStream};
 use lapis_core::reliable::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -40,8 +40,21 @@ impl Port {
     }
 
     /// Reads what has arrived, and does what is due.
+    #[inline(always)]
     pub(crate) fn poll(&mut self) {
         self.unpolled = 0;
+        // A program that waits calls again and again: how soon it finds what has come depends on
+        // how little the calls take that find nothing.
+        if self.untimed + 1 < LOOKS && !self.urgent && self.stirred.is_empty() && self.net.is_quiet() {
+            self.untimed += 1;
+            self.polls = self.polls.wrapping_add(1);
+            return;
+        }
+        self.work();
+    }
+
+    #[inline(never)]
+    fn work(&mut self) {
         let busy = !self.events.is_empty();
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
@@ -75,7 +88,7 @@ impl Port {
             }
         }
         // The program goes first, unless somebody waits.
-        if busy || self.urgent || self.events.is_empty() {
+        if (busy || self.urgent || self.events.is_empty()) && !self.stirred.is_empty() {
             self.tend(found == 0 && self.events.is_empty());
         }
         self.net.flush();
@@ -83,31 +96,39 @@ impl Port {
 
     fn datagram_arrived(&mut self, datagram: &[u8]) {
         let now = self.net.now();
-        let mut units = std::mem::take(&mut self.units);
-        if let Some(task) = self.net.arrived(now, datagram, &mut units) {
+        let mut arrived = self.net.arrived(now, datagram, &mut self.units);
+        if let Some(task) = arrived.stranger {
             // Somebody whom this port has not sent to. Its window is needed to answer.
             let peer = self.peer_of(task);
             self.seek(peer, false);
             if self.peers[peer].link == Link::Up {
-                self.net.arrived(now, datagram, &mut units);
+                arrived = self.net.arrived(now, datagram, &mut self.units);
             }
         }
         while let Some((task, lost)) = self.net.restarted() {
             self.peer_restarted(task, lost);
         }
+        let Some((task, first)) = arrived.first else { return };
         // All units of a datagram are its sender's.
-        let mut from = None;
-        for (task, unit) in units.drain(..) {
-            let peer = *from.get_or_insert_with(|| self.peer_of(task));
-            match unit {
-                Unit::Within(range) => self.unit(peer, &datagram[range]),
-                Unit::Apart(bytes) => self.unit(peer, &bytes),
+        let peer = self.peer_of(task);
+        let mut plain = self.take_unit(peer, datagram, first);
+        if !self.units.is_empty() {
+            let mut units = std::mem::take(&mut self.units);
+            for (_, unit) in units.drain(..) {
+                plain &= self.take_unit(peer, datagram, unit);
             }
+            self.units = units;
         }
-        if let Some(peer) = from {
-            self.stir(peer);
+        if plain { self.stir_plainly(peer) } else { self.stir(peer) }
+    }
+
+    /// Takes a unit of a datagram. True: it was a short message that was delivered.
+    #[inline]
+    fn take_unit(&mut self, peer: usize, datagram: &[u8], unit: Unit) -> bool {
+        match unit {
+            Unit::Within(range) => self.unit(peer, &datagram[range]),
+            Unit::Apart(bytes) => self.unit(peer, &bytes),
         }
-        self.units = units;
     }
 
     /// Hands to the engine what peers are to be told and sent. `quiet`: there is nothing else to
@@ -119,8 +140,12 @@ impl Port {
         while let Some(&peer) = self.stirred.get(at) {
             if self.peers[peer].link == Link::Up {
                 self.take_heard(peer);
-                self.pay(peer, quiet);
-                self.pump(peer);
+                if self.peers[peer].ins.iter().any(InStream::owes) {
+                    self.pay(peer, quiet);
+                }
+                if self.peers[peer].out.iter().any(OutStream::has_work) {
+                    self.pump(peer);
+                }
             }
             // Who has no way is looked after when there is one.
             if self.peers[peer].link == Link::Up && self.peers[peer].has_work() {

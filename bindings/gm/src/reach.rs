@@ -42,8 +42,9 @@ impl NoWay {
 
 impl Port {
     /// Makes a way to a peer for what is to be sent, or says that there is none.
+    #[inline]
     pub(crate) fn approach(&mut self, peer: usize) {
-        if self.peers[peer].link == Link::Down {
+        if self.peers[peer].link == Link::Down && self.peers[peer].is_owed() {
             self.seek(peer, true);
         }
     }
@@ -231,14 +232,23 @@ impl Port {
         }
     }
 
-    /// A peer's port is closed, and all that it had sent has been read.
+    /// A peer's port is closed, and all that it had sent has been read. If another program has it
+    /// open by now, what the first one has not been told of goes there.
     pub(crate) fn peer_closed(&mut self, peer: usize) {
         self.peers[peer].closing = false;
-        self.give_up(peer, Status::SendTargetPortClosed);
+        self.part_from(peer);
+        self.fail_told(peer, Status::SendTargetPortClosed);
+        self.approach(peer);
+    }
+
+    /// A peer can't be reached any more.
+    fn give_up(&mut self, peer: usize, status: Status) {
+        self.part_from(peer);
+        self.fail_front(peer, status);
     }
 
     /// Nothing that is under way to or from a peer arrives any more.
-    fn give_up(&mut self, peer: usize, status: Status) {
+    fn part_from(&mut self, peer: usize) {
         let lends = self.peers[peer].out.iter().any(OutStream::lends);
         if lends && !self.net.outlets.is_far(self.peers[peer].task()) {
             // It may be copying from memory that the program has back in a moment.
@@ -247,7 +257,6 @@ impl Port {
         self.net.disconnect(self.peers[peer].task());
         self.peers[peer].link = Link::Down;
         self.forget_incoming(peer);
-        self.fail_front(peer, status);
     }
 
     /// A peer's port has been opened anew, and the engine has heard of it first.
@@ -257,7 +266,8 @@ impl Port {
         self.peers[peer].life = None;
         if lost {
             self.forget_incoming(peer);
-            self.fail_front(peer, Status::SendTargetPortClosed);
+            self.fail_told(peer, Status::SendTargetPortClosed);
+            self.stir(peer);
         }
         if !self.net.outlets.is_closed(task) {
             return;

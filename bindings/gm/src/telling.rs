@@ -28,7 +28,11 @@ impl Port {
                 shown.received(&message, fast, self.number);
             }
             Pending::Callbacks => {
-                self.announced.append(&mut self.due);
+                if self.announced.is_empty() {
+                    std::mem::swap(&mut self.announced, &mut self.due);
+                } else {
+                    self.announced.append(&mut self.due);
+                }
                 shown.begin(kind::SENT_TOKENS);
             }
             Pending::Alarm => shown.begin(kind::ALARM),

@@ -25,19 +25,25 @@ struct Watch {
     /// Rung when there is one more port.
     bell: Bell,
     ports: Mutex<Vec<Weak<Registration>>>,
+    /// The thread has been started.
+    runs: Mutex<bool>,
 }
 
 /// Watches for a port until it is dropped.
 pub(crate) fn add(port: &Arc<Registration>) {
-    match Watch::of_process() {
-        Ok(watch) => {
-            watch.ports.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(port));
-            watch.bell.ring();
-        }
-        Err(e) => tracing::warn!(
+    let watched = Watch::of_process().and_then(|watch| {
+        watch.ports.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(port));
+        watch.bell.ring();
+        watch.start_with(|| {
+            let thread = std::thread::Builder::new().name("lapis-gm-watch".to_owned());
+            lapis_core::threads::spawn(thread, || watch.run()).map(drop)
+        })
+    });
+    if let Err(e) = watched {
+        tracing::warn!(
             target: "lapis::gm",
             "nobody watches the services daemon ({e}): if it is started anew, it learns of ports from their calls"
-        ),
+        );
     }
 }
 
@@ -52,16 +58,12 @@ impl Watch {
             Some(watch) if watch.process == process => return Ok(watch),
             _ => {}
         }
-        let new = Box::into_raw(Box::new(Self { process, bell: Bell::new()?, ports: Mutex::default() }));
+        let new = Self { process, bell: Bell::new()?, ports: Mutex::default(), runs: Mutex::default() };
+        let new = Box::into_raw(Box::new(new));
         // SYNC: Release: who finds the watch finds it whole. Acquire: so does who comes second.
         match WATCH.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                // SAFETY: it came from a box, and is never freed.
-                let watch = unsafe { &*new };
-                let thread = std::thread::Builder::new().name("lapis-gm-watch".to_owned());
-                lapis_core::threads::spawn(thread, || watch.run())?;
-                Ok(watch)
-            }
+            // SAFETY: it came from a box, and is never freed.
+            Ok(_) => Ok(unsafe { &*new }),
             Err(other) => {
                 // SAFETY: it came from a box, and nobody else has seen it.
                 drop(unsafe { Box::from_raw(new) });
@@ -69,6 +71,17 @@ impl Watch {
                 Ok(unsafe { &*other })
             }
         }
+    }
+
+    /// Starts the thread that watches if none does. Where it can't be started, the next port tries
+    /// again, for all.
+    fn start_with(&self, start: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*runs {
+            start()?;
+            *runs = true;
+        }
+        Ok(())
     }
 
     /// The ports that are still there.
@@ -110,5 +123,26 @@ impl Watch {
         // Whatever ended it, everything is looked at again.
         let _ = poll(&mut fds, alone.then_some(&BETWEEN));
         self.bell.quiet();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_cannot_be_started_is_tried_again_and_started_once() {
+        let bell = Bell::new().expect("descriptors");
+        let watch = Watch { process: 0, bell, ports: Mutex::default(), runs: Mutex::default() };
+        let mut started = 0;
+        assert!(watch.start_with(|| Err(std::io::ErrorKind::WouldBlock.into())).is_err());
+        for _ in 0..2 {
+            let start = || {
+                started += 1;
+                Ok(())
+            };
+            watch.start_with(start).expect("it starts");
+        }
+        assert_eq!(started, 1);
     }
 }

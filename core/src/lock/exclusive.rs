@@ -31,13 +31,24 @@ impl<T> Exclusive<T> {
     ///
     /// # Panics
     /// If the calling thread has it already.
-    #[inline]
+    // A guard that stays in registers is a fair part cheaper than one that a call writes to memory.
+    #[inline(always)]
     pub fn lock(&self) -> ExclusiveGuard<'_, T> {
         let section = self.lock.enter_biased();
         if section.is_none() {
-            self.lock.acquire();
+            self.acquire();
         }
         self.guard(section)
+    }
+
+    #[cold]
+    fn release(&self) {
+        self.lock.release();
+    }
+
+    #[cold]
+    fn acquire(&self) {
+        self.lock.acquire();
     }
 
     /// The data, if nobody has it: not the calling thread either, which a signal handler may have
@@ -54,15 +65,21 @@ impl<T> Exclusive<T> {
         self.data.into_inner()
     }
 
-    #[inline]
+    #[inline(always)]
     fn guard<'a>(&'a self, section: Option<Section<'a>>) -> ExclusiveGuard<'a, T> {
         if self.taken.replace(true) {
-            if section.is_none() {
-                self.lock.release();
-            }
-            panic!("a thread takes a lock that it holds");
+            self.is_taken(section.is_none());
         }
         ExclusiveGuard { of: self, section, of_this_thread: PhantomData }
+    }
+
+    /// The calling thread has it already. `acquired`: and once more by now.
+    #[cold]
+    fn is_taken(&self, acquired: bool) -> ! {
+        if acquired {
+            self.lock.release();
+        }
+        panic!("a thread takes a lock that it holds");
     }
 }
 
@@ -116,7 +133,7 @@ impl<T> DerefMut for ExclusiveGuard<'_, T> {
 }
 
 impl<T> Drop for ExclusiveGuard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         self.of.taken.set(false);
         match self.section.take() {
@@ -125,7 +142,7 @@ impl<T> Drop for ExclusiveGuard<'_, T> {
                 // Unlike a context's short sections, this may have been long.
                 self.of.lock.waiters.wake();
             }
-            None => self.of.lock.release(),
+            None => self.of.release(),
         }
     }
 }

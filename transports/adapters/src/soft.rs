@@ -96,6 +96,12 @@ impl Window {
         unsafe { self.owner.pop(into.as_mut_ptr(), into.len()) }
     }
 
+    /// Whether [`receive`](Self::receive) has something to do.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        self.owner.is_full()
+    }
+
     /// The FIFO.
     pub fn fifo(&mut self) -> &mut fifo::Owner {
         &mut self.owner

@@ -1,6 +1,7 @@
-//! A task of `tests/contexts.rs`: `hps_contexts MESSAGES FILE`. Two contexts of each of two
-//! processes, each with a thread of its own, send messages of changing lengths to their like, and
-//! count what arrives. They end when there is such a file.
+//! A task of `tests/contexts.rs`: `hps_contexts MESSAGES FILE [at-once]`. Two contexts of each of
+//! two processes, each with a thread of its own, send messages of changing lengths to their like,
+//! and count what arrives. They end when there is such a file. `at-once`: they are opened at the
+//! same time.
 
 use lapis::core::sync::{AtomicU64, Ordering};
 use lapis::{Context, Delivery, HandlerId, Result};
@@ -15,7 +16,16 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let count: u64 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
     let file = arguments.next().unwrap_or_else(|| "/".to_owned());
-    let contexts = [lapis::builder().number(0).init()?, lapis::builder().number(1).init()?];
+    let open = |number| lapis::builder().number(number).init();
+    let contexts = if arguments.next().is_some() {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| open(1));
+            let first = open(0);
+            Ok::<_, lapis::Error>([first?, other.join().expect("no panic")?])
+        })?
+    } else {
+        [open(0)?, open(1)?]
+    };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..)
             .zip(&contexts)

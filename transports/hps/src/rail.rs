@@ -5,6 +5,7 @@ use crate::shared::SUFFIX;
 use crate::waiter::Notifier;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
+use lapis_adapters::protocol::Place;
 use lapis_adapters::soft::{Parts, Window};
 use lapis_core::transport::{Event, EventKind};
 use std::io;
@@ -145,21 +146,32 @@ impl Rail {
         n
     }
 
-    /// Has arrivals end sleeps from now on, or no more. False: nothing can be told of some.
-    /// `watched` says whether the socket ends this context's sleeps. The kernel then tells of each
+    /// Has arrivals end sleeps from now on, or no more. False: something has arrived.
+    /// `watched` says whether the sockets end this context's sleeps. The kernel then tells of each
     /// frame that comes and goes, which costs a round trip a twentieth (docs/performance.md): so it
     /// is asked to before a sleep only. Others may sleep who are `shared` with: their bell is left.
-    pub(crate) fn watch(&mut self, on: bool, notifier: &Notifier, watched: &mut bool, shared: bool) -> bool {
+    /// Sockets that can't be watched are passed to `blind`, with the reason; the others are.
+    pub(crate) fn watch(
+        &mut self,
+        on: bool,
+        notifier: &Notifier,
+        (watched, shared): (&mut bool, bool),
+        mut blind: impl FnMut(&Place, io::Error),
+    ) -> bool {
         let fifo = self.window.fifo();
         let quiet = !on || fifo.arm();
         if !on && !shared {
             fifo.disarm();
         }
         let Some(port) = self.port.as_ref().filter(|_| *watched != on) else { return quiet };
-        let mut sockets = port.sockets();
-        let done = sockets.all(|s| if on { notifier.watch(s).is_ok() } else { notifier.unwatch(s).is_ok() });
+        if on {
+            notifier.watch_each(port.sockets(), |e| blind(&self.entry.place, e));
+        } else {
+            // One that stays watched ends a sleep too many at most.
+            port.sockets().for_each(|socket| _ = notifier.unwatch(socket));
+        }
         *watched = on;
-        quiet && done
+        quiet
     }
 
     /// What has passed through it, for people; `sent` is what the ways from it have counted.

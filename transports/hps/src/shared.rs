@@ -43,8 +43,28 @@ pub(crate) struct Identity {
 pub(crate) struct Shared {
     rails: Mutex<Vec<Rail>>,
     /// Has opened the windows, and shows them to the next daemon.
-    keeper: Mutex<Services>,
+    keeper: Mutex<(Services, Losses)>,
     inboxes: Mutex<Vec<Weak<Inbox>>>,
+}
+
+/// How often a new daemon did not take the windows over, and why it did not last.
+#[derive(Default)]
+struct Losses {
+    count: u64,
+    why: String,
+}
+
+impl Losses {
+    /// Notes what a look at the daemon has found. Answers why the windows were lost last if the
+    /// context, which has `heard` of so many losses, has not heard of that one.
+    fn news_for(&mut self, heard: &mut u64, found: Option<News>) -> Option<String> {
+        if let Some(News::Lost(why)) = found {
+            self.count += 1;
+            self.why = why;
+        }
+        let is_new = std::mem::replace(heard, self.count) != self.count;
+        is_new.then(|| self.why.clone())
+    }
 }
 
 /// What others have taken out for a context.
@@ -82,8 +102,8 @@ impl Shared {
         if let Some(shared) = all.iter().find(|(one, _)| *one == identity).and_then(|(_, s)| s.upgrade()) {
             return Ok(shared);
         }
-        let (keeper, rails) = open()?;
-        let (rails, keeper) = (Mutex::new(rails), Mutex::new(keeper));
+        let (services, rails) = open()?;
+        let (rails, keeper) = (Mutex::new(rails), Mutex::new((services, Losses::default())));
         let shared = Arc::new(Self { rails, keeper, inboxes: Mutex::new(Vec::new()) });
         all.push((identity, Arc::downgrade(&shared)));
         Ok(shared)
@@ -112,10 +132,19 @@ impl Shared {
         }
     }
 
+    /// Losses of windows so far: a context that joins now has not heard of later ones.
+    pub(crate) fn losses(&self) -> u64 {
+        locked(&self.keeper).1.count
+    }
+
     /// Looks whether the daemon is there that has given these windows, and shows them to the next.
-    pub(crate) fn look_at_daemon(&self) -> Option<News> {
+    /// Answers why that one did not take them over, to each context that has not heard of it:
+    /// `heard` counts.
+    pub(crate) fn look_at_daemon(&self, heard: &mut u64) -> Option<String> {
         let rails = self.rails();
-        locked(&self.keeper).look(&rails)
+        let (services, losses) = &mut *locked(&self.keeper);
+        let found = services.look(&rails);
+        losses.news_for(heard, found)
     }
 }
 
@@ -195,6 +224,18 @@ mod tests {
         let large = vec![0; MOST / 4];
         (0..5).for_each(|_| inbox.put(&large));
         assert_eq!((inbox.take_refused(), inbox.take_refused()), (2, 0));
+    }
+
+    #[test]
+    fn each_context_hears_once_of_each_loss() {
+        let mut losses = Losses::default();
+        let (mut first, mut second) = (0, 0);
+        assert_eq!(losses.news_for(&mut first, Some(News::Gone)), None);
+        let lost = losses.news_for(&mut first, Some(News::Lost("taken".to_owned())));
+        assert_eq!(lost.as_deref(), Some("taken"));
+        assert_eq!(losses.news_for(&mut first, None), None);
+        assert_eq!(losses.news_for(&mut second, None).as_deref(), Some("taken"));
+        assert_eq!(losses.news_for(&mut second, None), None);
     }
 
     #[test]

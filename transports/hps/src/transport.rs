@@ -15,6 +15,7 @@ use crate::way::{Link, Sent, Way};
 use crate::windows::{self, Held, Rails, Share};
 use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
+use lapis_adapters::protocol::Place;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -22,6 +23,8 @@ use lapis_core::transport::{
 };
 use lapis_cross_memory::Access;
 use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
 
 /// Bytes that a window's owner promises to hold for its senders, as the packet engine counts them:
 /// some 500 for each datagram beside its own.
@@ -29,6 +32,9 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 
 /// Polls between two looks whether the daemon is there; each costs a system call.
 const POLLS: u32 = 1 << 14;
+
+/// A task that sleeps looks so often at what can't wake it.
+const BLIND: Duration = Duration::from_millis(1);
 
 /// Datagrams between windows.
 pub struct Hps {
@@ -65,6 +71,8 @@ pub struct Hps {
     refused: u32,
     /// Senders ring the bells.
     armed: bool,
+    /// Some socket can't be watched: a clock ends sleeps.
+    blind: bool,
     /// Somebody is to be woken by arrivals.
     awaited: bool,
     notifier: Arc<Notifier>,
@@ -140,18 +148,18 @@ impl Hps {
     /// Looks whether the daemon is there.
     #[cold]
     fn look_at_daemon(&mut self) {
-        let news = match &self.rails {
+        let news = match &mut self.rails {
             Rails::Own(rails) => self.services.look(rails),
             // Who has opened them shows them; this context's connection is one beside.
-            Rails::Shared(share) => match share.all.look_at_daemon() {
-                Some(News::Lost(why)) => Some(News::Lost(why)),
-                _ => self.services.look(&[]),
+            Rails::Shared(share) => match share.all.look_at_daemon(&mut share.losses) {
+                Some(why) => Some(News::Lost(why)),
+                None => self.services.look(&[]),
             },
         };
         match news {
             None => {}
             Some(News::Gone) => {
-                self.stir(true);
+                self.stir();
                 self.host.info(format_args!(
                     "the services daemon at `{}` has gone: windows stay, and an adapter that goes down is noticed by its \
                      silence",
@@ -161,7 +169,7 @@ impl Hps {
                 self.trouble(FailoverTrouble::Unwatched, text.to_owned());
             }
             Some(News::Back) => {
-                self.stir(false);
+                self.stir();
                 self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
                 // It tells of changes to hops that it was asked for.
                 self.hops.fill(u32::MAX);
@@ -171,7 +179,7 @@ impl Hps {
                 self.watch_daemon();
             }
             Some(News::Lost(why)) => {
-                self.stir(false);
+                self.stir();
                 self.host.warn(format_args!(
                     "the new services daemon at `{}` does not take this task's windows over: {why}",
                     self.services.address
@@ -181,9 +189,14 @@ impl Hps {
         }
     }
 
-    /// A task that sleeps looks for a new daemon, too.
-    fn stir(&self, on: bool) {
-        if let Err(e) = self.notifier.stir_every(on.then_some(2 * PAUSE)) {
+    /// Ends sleeps now and then while something is to be looked for that ends none: a new daemon,
+    /// frames at sockets that can't be watched.
+    fn stir(&self) {
+        let pause = match (self.blind, self.services.is_gone()) {
+            (true, _) => Some(BLIND),
+            (false, gone) => gone.then_some(2 * PAUSE),
+        };
+        if let Err(e) = self.notifier.stir_every(pause) {
             self.host.debug(format_args!("a task that sleeps does not look for a daemon: timerfd: {e}"));
         }
     }
@@ -205,14 +218,32 @@ impl Hps {
     fn ring_bells(&mut self, on: bool) -> bool {
         let mut quiet = true;
         let shared = self.rails.suffix().is_some();
+        let mut unwatched = None;
         for (rail, watched) in self.rails.work().iter_mut().zip(&mut self.watched) {
-            quiet &= rail.watch(on, &self.notifier, watched, shared);
+            let blind = |place: &Place, e| unwatched = Some((place.clone(), e));
+            quiet &= rail.watch(on, &self.notifier, (watched, shared), blind);
+        }
+        if let Some((place, why)) = unwatched {
+            self.cannot_watch(&place, &why);
         }
         if let (Rails::Shared(share), true) = (&self.rails, on) {
             quiet &= share.inbox.arm();
         }
         self.armed = on;
         quiet
+    }
+
+    /// A socket ends no sleep: from now on a clock does, and the user hears of it once.
+    #[cold]
+    fn cannot_watch(&mut self, place: &Place, why: &io::Error) {
+        if std::mem::replace(&mut self.blind, true) {
+            return;
+        }
+        self.host.warn(format_args!(
+            "{place}: what arrives there can't wake this task (epoll: {why}): while it sleeps it looks every {BLIND:?}; \
+             is /proc/sys/fs/epoll/max_user_watches too small?"
+        ));
+        self.stir();
     }
 
     /// Makes events of what lies in this context's windows.
@@ -236,7 +267,7 @@ impl Hps {
 
     /// The same with windows that contexts share: what belongs to others goes to their inboxes.
     fn take_out_for_all(&mut self, events: &mut [Event]) -> usize {
-        let Rails::Shared(Share { all, context, inbox }) = &self.rails else { return 0 };
+        let Rails::Shared(Share { all, context, inbox, .. }) = &self.rails else { return 0 };
         let (mut n, arena) = (0, &mut self.arena);
         inbox.empty(|datagram| {
             let event = if n < events.len() { arena.copy(datagram) } else { None };
@@ -312,6 +343,7 @@ impl Transport for Hps {
             polls: 0,
             refused: 0,
             armed: false,
+            blind: false,
             awaited: false,
             notifier: Arc::clone(&notifier),
         };

@@ -5,6 +5,7 @@ use lapis_core::sync::{Arc, AtomicBool, Ordering};
 use lapis_core::transport::Waiter;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -39,7 +40,16 @@ impl Notifier {
     /// needs to quiet a bell for the next sleep.
     pub(crate) fn watch(&self, fd: impl AsFd) -> io::Result<()> {
         let when = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        Ok(epoll::add(&self.all, fd, EventData::new_u64(0), when)?)
+        match epoll::add(&self.all, fd, EventData::new_u64(0), when) {
+            // It counts already.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Counts each of these among them. Those that can't be are left out, and `failed` hears why.
+    pub(crate) fn watch_each(&self, fds: impl IntoIterator<Item = impl AsFd>, failed: impl FnMut(io::Error)) {
+        fds.into_iter().filter_map(|fd| self.watch(fd).err()).for_each(failed);
     }
 
     /// Counts it among them no more.
@@ -98,5 +108,27 @@ impl Waiter for HpsWaiter {
 
     fn fd(&self) -> i32 {
         self.0.all.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_watched_keeps_nothing_else_from_ending_sleeps() {
+        let notifier = Arc::new(Notifier::new().expect("descriptors"));
+        // Files can't be watched.
+        let file = || std::fs::File::open("/proc/self/exe").map(OwnedFd::from).expect("it runs");
+        let bell = Bell::new().expect("descriptors");
+        let of_bell = bell.as_fd().try_clone_to_owned().expect("descriptors");
+        let mut why = Vec::new();
+        notifier.watch_each([file(), of_bell, file()], |e| why.push(e.kind()));
+        assert_eq!(why, [io::ErrorKind::PermissionDenied; 2]);
+        notifier.take_stirred();
+        bell.ring();
+        // Returns at once, because it has been woken.
+        HpsWaiter(Arc::clone(&notifier)).wait(600_000_000_000);
+        assert!(notifier.take_stirred());
     }
 }

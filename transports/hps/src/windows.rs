@@ -35,6 +35,8 @@ pub(crate) struct Share {
     pub(crate) all: Arc<Shared>,
     pub(crate) context: u32,
     pub(crate) inbox: Arc<Inbox>,
+    /// Losses of windows that the context has heard of.
+    pub(crate) losses: u64,
 }
 
 /// What a context opens.
@@ -142,7 +144,8 @@ pub(crate) fn open(
         })?;
         let services = connect(key)?;
         let inbox = all.join(params.context, Arc::clone(notifier));
-        let rails = Rails::Shared(Share { all, context: params.context, inbox });
+        let losses = all.losses();
+        let rails = Rails::Shared(Share { all, context: params.context, inbox, losses });
         return Ok(Opened { services, rails, held: None });
     }
     // Contexts of one job have windows of their own, which only their like can reach.
@@ -152,6 +155,9 @@ pub(crate) fn open(
         let rails = Rails::Own(open_rails(options, &services, None)?);
         return Ok(Opened { services, rails, held: None });
     }
+    // Contexts that are opened at once come one after the other: the second one finds what the
+    // first one holds for it.
+    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held = Held::begin(identity);
     let rails = open_rails(options, &services, Some(&mut held))?;
     held.hold_for_another(&services, &rails)?;
@@ -216,6 +222,9 @@ struct Store {
 }
 
 static STORES: Mutex<Vec<Store>> = Mutex::new(Vec::new());
+
+/// Held by a context from the look at what is held until it holds something itself.
+static OPENING: Mutex<()> = Mutex::new(());
 
 fn stores() -> MutexGuard<'static, Vec<Store>> {
     STORES.lock().unwrap_or_else(PoisonError::into_inner)

@@ -33,9 +33,10 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(address: &Address, job: Job) -> Self {
+    fn start(address: &Address, job: Job, more: &[&str]) -> Self {
         let enough = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(address.as_str());
-        let mut running = job.start(contexts(), &["600", &enough.to_string_lossy()]);
+        let file = enough.to_string_lossy();
+        let mut running = job.start(contexts(), &[&["600", &*file][..], more].concat());
         (0..4).for_each(|_| {
             running.read_line("ready");
         });
@@ -85,7 +86,7 @@ fn contexts_share_the_windows_of_the_first_one() {
         if !more.is_empty() {
             job = job.var("LAPIS_CHAOS", more);
         }
-        let pair = Pair::start(&address, job);
+        let pair = Pair::start(&address, job, &[]);
         // Two tasks: one window each for an instance, whatever the number of contexts.
         count(&control, 2 * instances, 0);
         pair.finish();
@@ -97,11 +98,18 @@ fn contexts_share_the_windows_of_the_first_one() {
 //= type=test
 #[test]
 fn contexts_have_separate_windows_and_those_of_the_next_one_are_held() {
-    for api in ["lapi,mpi", "mpi,lapi", "lapi"] {
-        let address = address(&api.replace(',', "-"));
+    let at_once = ["at-once"];
+    for (api, more) in [
+        ("lapi,mpi", &[][..]),
+        ("mpi,lapi", &[]),
+        ("lapi", &[]),
+        ("lapi,mpi", &at_once),
+        ("mpi,lapi", &at_once),
+    ] {
+        let address = address(&format!("{}{}", api.replace(',', "-"), more.concat()));
         let _daemon = daemon(&address, 8);
         let control = Daemon::connect(&address).expect("a daemon");
-        let pair = Pair::start(&address, job(&address, api).var("MP_INSTANCES", "2"));
+        let pair = Pair::start(&address, job(&address, api).var("MP_INSTANCES", "2"), more);
         count(&control, 8, 0);
         pair.finish();
         count(&control, 0, 0);

@@ -19,6 +19,7 @@ use crate::handle::{Handle, Inner};
 ///
 /// # Safety
 /// `handle` is NULL or a port that is open.
+#[inline(always)]
 unsafe fn with<T>(handle: *mut Handle, other: T, f: impl FnOnce(&mut Inner) -> T) -> T {
     // SAFETY: NULL, or a port that stays open as long as its program is in a call.
     match unsafe { handle.as_ref() }.and_then(Handle::enter) {

@@ -120,10 +120,7 @@ impl Interface {
         };
         let queues = queues::of(&link.name).map_err(asks)?;
         if queues > MOST_QUEUES {
-            return Err(format!(
-                "{name} spreads what it receives over {queues} queues, and windows have sockets at {MOST_QUEUES} at \
-                 most: `ethtool -L {name} combined {MOST_QUEUES}`"
-            ));
+            return Err(too_many_queues(name, queues));
         }
         let steering = Steering { address, port, windows, queues };
         let mut taken = Self {
@@ -345,22 +342,26 @@ impl Interface {
             (self.frames, self.attachment, self.gone) = (None, None, false);
             self.link = link;
         }
-        if !self.gone && idle {
-            self.look_at_queues();
-        }
-        if !self.gone && self.attachment.is_none() {
+        let fits = self.gone || !idle || self.look_at_queues();
+        if !self.gone && fits && self.attachment.is_none() {
             // `refused` says why not.
             let _ = self.attach();
         }
     }
 
-    /// Takes the interface anew if it has another number of queues than it had.
-    fn look_at_queues(&mut self) {
-        let Ok(queues) = queues::of(&self.link.name) else { return };
-        if queues != self.steering.queues && queues <= MOST_QUEUES {
-            self.steering.queues = queues;
+    /// Lets go of the interface if it has another number of queues than it had: it is taken anew.
+    /// False: it has too many, and `refused` says so. What arrived at those beyond would be lost.
+    fn look_at_queues(&mut self) -> bool {
+        let Ok(queues) = queues::of(&self.link.name) else { return true };
+        let fits = queues <= MOST_QUEUES;
+        if !fits {
+            self.refused = Some((Why::Exhausted, too_many_queues(&self.link.name, queues)));
+        }
+        if queues != self.steering.queues {
+            self.steering.queues = queues.min(MOST_QUEUES);
             (self.frames, self.attachment, self.free_by) = (None, None, Instant::now() + OURS);
         }
+        fits
     }
 
     /// Lets go of frames that can't serve another window of this user, or says who has them.
@@ -496,6 +497,13 @@ fn number_of_network(address: IpAddr, bits: u8) -> u32 {
             prefix.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
         }
     }
+}
+
+fn too_many_queues(name: &str, queues: u32) -> String {
+    format!(
+        "{name} spreads what it receives over {queues} queues, and windows have sockets at {MOST_QUEUES} at most: \
+         `ethtool -L {name} combined {MOST_QUEUES}`"
+    )
 }
 
 /// The reason and the remedy.
