@@ -11,10 +11,12 @@
 mod barrier;
 mod exclusive;
 mod lending;
+mod sections;
 mod waiting;
 
 pub use exclusive::{Exclusive, ExclusiveGuard};
 pub use lending::Call;
+pub(crate) use sections::Brief;
 
 use crate::crowding::Crowding;
 #[cfg(loom)]

@@ -62,6 +62,12 @@ const _: () = assert!(size_of::<c_long>() == size_of::<isize>());
 const _: () = assert!(size_of::<VisibleContext>() == 40 || size_of::<isize>() != 8);
 
 impl Hps {
+    /// The doorbells of the Send Contexts, or of the Receive Contexts.
+    #[inline(always)]
+    pub(crate) fn bells<const SENDING: bool>(&self) -> &[AtomicI32; CONTEXTS] {
+        if SENDING { &self.send_doorbell } else { &self.receive_doorbell }
+    }
+
     pub(crate) fn new(proc_name: [c_int; 2], group_size: c_int, page_size: usize) -> Self {
         Self {
             proc_name,
@@ -79,6 +85,7 @@ impl Hps {
 }
 
 /// Rings or silences a doorbell.
+#[inline(always)]
 pub(crate) fn ring(bell: &AtomicI32, state: i32) {
     // SYNC: Release pairs with the Acquire of `state_of`, and with whoever reads the visible
     // structure: what was received precedes it.
@@ -86,6 +93,7 @@ pub(crate) fn ring(bell: &AtomicI32, state: i32) {
 }
 
 /// What a doorbell says.
+#[inline(always)]
 pub(crate) fn state_of(bell: &AtomicI32) -> i32 {
     // SYNC: Acquire pairs with `ring`.
     bell.load(Ordering::Acquire)

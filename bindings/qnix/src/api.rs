@@ -5,10 +5,10 @@
 //! handlers of core's excepted.
 
 use crate::abi::SEND_MAX;
-use crate::contexts::{Assignment, Data};
+use crate::contexts::{Assignment, Slot};
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::Segments;
+use crate::memory::{Memory, Segments};
 use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
@@ -130,7 +130,11 @@ impl Process {
     ) -> Result<Sending<'_>> {
         let segments = segments(data.as_slice())?;
         let wanted = Assignment { peer, tag, doorbell: true, len: data.len(), ..Assignment::default() };
-        let at = self.node.set_send(wanted, Data::Lent(segments))?;
+        let lend = |_: &mut Memory, slot: &mut Slot| {
+            slot.lend(segments);
+            Ok(())
+        };
+        let at = self.node.set_send(wanted, lend)?;
         match post(at) {
             Ok(()) => Ok(Sending { node: &self.node, at, data: ManuallyDrop::new(data) }),
             Err(error) => {
@@ -148,7 +152,11 @@ impl Process {
     pub fn receive(&self, from: Name, tag: i32, mut buffer: Vec<u8>) -> Result<Receiving<'_>> {
         let segments = segments(buffer.as_mut_slice())?;
         let wanted = Assignment { tag, doorbell: true, len: buffer.len(), ..Assignment::default() };
-        let at = self.node.set_receive(from, wanted, |_| Ok(segments))?;
+        let lend = |_: &mut Memory, slot: &mut Slot| {
+            slot.lend(segments);
+            Ok(())
+        };
+        let at = self.node.set_receive(from, wanted, lend)?;
         self.node.receive(at)?;
         Ok(Receiving { node: &self.node, at, buffer: ManuallyDrop::new(buffer) })
     }
@@ -216,7 +224,7 @@ impl Sending<'_> {
     /// # Errors
     /// The receiver has ended.
     pub fn wait(self) -> Result<Vec<u8>> {
-        let outcome = self.node.poll(self.at, true);
+        let outcome = self.node.poll::<true>(self.at);
         let data = ManuallyDrop::into_inner(self.data);
         outcome.map(|_| data)
     }
@@ -228,7 +236,7 @@ impl Receiving<'_> {
     /// # Errors
     /// The message was longer than the buffer; the sender has ended.
     pub fn wait(self) -> Result<(Vec<u8>, usize)> {
-        let outcome = self.node.poll(self.at, false);
+        let outcome = self.node.poll::<false>(self.at);
         let buffer = ManuallyDrop::into_inner(self.buffer);
         outcome.map(|received| (buffer, received))
     }

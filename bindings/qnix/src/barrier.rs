@@ -11,7 +11,7 @@
 //! barrier beside those of the crate `collectives`, whose calls belong to who makes them.
 
 use crate::board::{Awaited, Boards, Content, Writer, places};
-use crate::contexts::Table;
+use crate::contexts::Sends;
 use crate::error::{Error, Result};
 use crate::groups::{Group, Groups};
 use crate::node::{Shared, State};
@@ -206,7 +206,7 @@ impl Group {
     }
 
     /// Does what can be done of its barriers. Says whether that was anything.
-    fn go_on(&mut self, sends: &mut Table, board: &mut Option<Writer>, out: &mut Outbox) -> bool {
+    fn go_on(&mut self, sends: &mut Sends, board: &mut Option<Writer>, out: &mut Outbox) -> bool {
         let mut went = false;
         loop {
             let boards = board.as_ref().map(|writer| &**writer.boards());
@@ -257,7 +257,7 @@ impl Group {
 
     /// Ends barriers that wait for a process which has ended.
     #[cold]
-    fn fail(&mut self, sends: &mut Table, boards: Option<&Boards>, gone: &HashSet<u32>, out: &mut Outbox) {
+    fn fail(&mut self, sends: &mut Sends, boards: Option<&Boards>, gone: &HashSet<u32>, out: &mut Outbox) {
         let Some((at, round)) = self.barrier.now else { return };
         let told = self.barrier.broken.is_some_and(|broken| broken <= self.barrier.begun);
         let rounds = self.rounds();

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::memory::Segments;
 use crate::names::Name;
 use lapis_core::sync::{AtomicI32, Ordering};
+use lapis_core::transport::lane::{INLINE, copy_short};
 use std::sync::Arc;
 
 /// States of a context, as `qx.h` numbers them.
@@ -35,14 +36,6 @@ pub(crate) struct Assignment {
     pub(crate) pool_index: i32,
 }
 
-/// The data of a context that is assigned.
-pub(crate) enum Data<'a> {
-    /// To be kept in the context itself.
-    Registers(&'a [u8]),
-    /// Memory of the program's.
-    Lent(Segments),
-}
-
 pub(crate) struct Slot {
     pub(crate) state: State,
     /// The other process's task.
@@ -52,9 +45,9 @@ pub(crate) struct Slot {
     pub(crate) len: usize,
     pub(crate) in_registers: bool,
     /// Data that the context holds itself.
-    pub(crate) registers: Vec<u8>,
-    /// Where the data is, be it there.
-    pub(crate) segments: Segments,
+    registers: Vec<u8>,
+    /// Where the data is, if it is not there.
+    segments: Segments,
     /// Commands so far: a message that names an earlier one is late.
     generation: u32,
     /// The task whose end ends the command, if it waits for one.
@@ -68,21 +61,106 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key(pub(crate) u32);
 
-/// All contexts of a kind.
-pub(crate) struct Table {
-    slots: Box<[Slot; CONTEXTS]>,
+/// All contexts of a kind. The kind is known where code is compiled: each message asks for it many
+/// times.
+pub(crate) struct Table<const SENDING: bool> {
+    slots: [Slot; CONTEXTS],
     hps: Arc<Hps>,
-    sending: bool,
     under_way: usize,
     /// A bit for each context that is free.
     free: u64,
 }
 
+/// All Send Contexts.
+pub(crate) type Sends = Table<true>;
+/// All Receive Contexts.
+pub(crate) type Receives = Table<false>;
+
 /// A table's contexts have a bit each.
 const _: () = assert!(CONTEXTS == u64::BITS as usize);
 
-impl Table {
-    pub(crate) fn new(hps: &Arc<Hps>, sending: bool) -> Self {
+/// What of a slot's generation travels in keys.
+const GENERATION: u32 = 0xff_ffff;
+
+impl Slot {
+    /// Copies data into the context: a word at a time, for most have few.
+    //= QNIX API, qx_send_context, copies data into the context
+    #[inline(always)]
+    pub(crate) fn hold(&mut self, data: &[u8]) {
+        self.registers.clear();
+        if data.len() > INLINE {
+            self.registers.extend_from_slice(data);
+        } else {
+            self.registers.reserve(INLINE);
+            // SAFETY: there is room for so many, and they are the slice's.
+            unsafe {
+                copy_short(data.as_ptr(), self.registers.as_mut_ptr(), data.len());
+                self.registers.set_len(data.len());
+            }
+        }
+        self.in_registers = true;
+    }
+
+    /// The data is in memory of the program's.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self, segments: Segments) {
+        self.segments.become_these(segments);
+        self.in_registers = false;
+    }
+
+    /// Where the data is, be it in the context itself.
+    pub(crate) fn segments(&mut self) -> &mut Segments {
+        if self.in_registers {
+            self.segments = Segments::of(self.registers.as_slice());
+        }
+        &mut self.segments
+    }
+
+    /// The data, if it is in one piece.
+    ///
+    /// # Safety
+    /// The program has lent it to a command that is under way, or begins, as long as the answer is
+    /// used.
+    #[inline(always)]
+    pub(crate) unsafe fn piece(&self) -> Option<&[u8]> {
+        match &self.segments {
+            _ if self.in_registers => Some(&self.registers),
+            Segments::None => Some(&[]),
+            // SAFETY: the caller's promise.
+            Segments::One(one) => Some(unsafe {
+                std::slice::from_raw_parts(std::ptr::with_exposed_provenance(one.address), one.len)
+            }),
+            Segments::Several(_) => None,
+        }
+    }
+
+    /// One more command: whatever names an earlier one is late.
+    #[inline(always)]
+    fn count(&mut self) {
+        self.generation = self.generation.wrapping_add(1) & GENERATION;
+    }
+
+    /// The key of the command under way, by the context's place.
+    fn key(&self, at: usize) -> Key {
+        Key(self.generation << 8 | at as u32)
+    }
+}
+
+/// The visible part of a context that there is, as the remainder says to the compiler.
+#[inline(always)]
+fn visible<const SENDING: bool>(hps: &Hps, at: usize) -> &VisibleContext {
+    let all = if SENDING { &hps.send_context } else { &hps.receive_context };
+    &all[at % CONTEXTS]
+}
+
+/// Its doorbell.
+#[inline(always)]
+fn bell<const SENDING: bool>(hps: &Hps, at: usize) -> &AtomicI32 {
+    &hps.bells::<SENDING>()[at % CONTEXTS]
+}
+
+impl<const SENDING: bool> Table<SENDING> {
+    pub(crate) fn new(hps: &Arc<Hps>) -> Self {
         let slot = || Slot {
             state: State::Free,
             task: None,
@@ -97,18 +175,14 @@ impl Table {
             on_boards: false,
             result: 0,
         };
-        let slots = Box::new(std::array::from_fn(|_| slot()));
-        Self { slots, hps: Arc::clone(hps), sending, under_way: 0, free: u64::MAX }
+        let slots = std::array::from_fn(|_| slot());
+        Self { slots, hps: Arc::clone(hps), under_way: 0, free: u64::MAX }
     }
 
-    #[inline]
-    fn bell(&self, at: usize) -> &AtomicI32 {
-        if self.sending { &self.hps.send_doorbell[at] } else { &self.hps.receive_doorbell[at] }
-    }
-
-    #[inline]
-    fn visible(&self, at: usize) -> &VisibleContext {
-        if self.sending { &self.hps.send_context[at] } else { &self.hps.receive_context[at] }
+    /// What is in use is one of the contexts: the remainder says so to the compiler.
+    #[inline(always)]
+    fn slot(&mut self, at: usize) -> &mut Slot {
+        &mut self.slots[at % CONTEXTS]
     }
 
     /// Commands that have not ended.
@@ -116,26 +190,22 @@ impl Table {
         self.under_way
     }
 
-    /// Assigns the first context that is free.
+    /// Assigns the first context that is free, and what `data` says. An error leaves it free.
     #[inline(always)]
-    pub(crate) fn assign(&mut self, wanted: &Assignment, data: Data<'_>) -> Result<usize> {
+    pub(crate) fn assign(
+        &mut self,
+        wanted: &Assignment,
+        data: impl FnOnce(&mut Slot) -> Result,
+    ) -> Result<usize> {
         //= QNIX API, qx_send_context, takes the first context that is free
         let at = self.free.trailing_zeros() as usize;
         let slot = self.slots.get_mut(at).ok_or(Error::NoContext)?;
-        self.free &= !(1 << at);
+        data(slot)?;
+        self.free &= self.free.wrapping_sub(1);
         slot.state = State::Set;
         (slot.task, slot.tag, slot.doorbell) = (wanted.task, wanted.tag, wanted.doorbell);
         slot.len = wanted.len;
-        match data {
-            Data::Registers(data) => {
-                //= QNIX API, qx_send_context, copies data into the context
-                slot.registers.clear();
-                slot.registers.extend_from_slice(data);
-                (slot.segments, slot.in_registers) = (Segments::of(slot.registers.as_slice()), true);
-            }
-            Data::Lent(segments) => (slot.segments, slot.in_registers) = (segments, false),
-        }
-        let v = self.visible(at);
+        let v = visible::<SENDING>(&self.hps, at);
         let peer = wanted.peer.unwrap_or_default();
         v.proc_name[0].store(peer.application, Ordering::Relaxed);
         v.proc_name[1].store(peer.process, Ordering::Relaxed);
@@ -150,40 +220,46 @@ impl Table {
     }
 
     /// A context that is assigned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&mut self, at: usize) -> Result<&mut Slot> {
         self.slots.get_mut(at).filter(|slot| slot.state != State::Free).ok_or(Error::Context)
     }
 
     /// A context that waits for its command.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ready(&mut self, at: usize) -> Result<&mut Slot> {
         let slot = self.get(at)?;
         if slot.state == State::Set { Ok(slot) } else { Err(Error::State) }
     }
 
     /// A command begins.
-    #[inline]
     pub(crate) fn post(&mut self, at: usize, waits_for: Option<u32>) -> Result<Key> {
-        let slot = self.ready(at)?;
-        slot.waits_for = waits_for;
-        slot.on_boards = false;
-        slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
-        let (key, rings) = (Key(slot.generation << 8 | at as u32), slot.doorbell);
+        self.ready(at)?;
+        self.begin(at, waits_for);
+        Ok(self.slot(at).key(at))
+    }
+
+    /// The command of a context that is [ready](Self::ready) begins.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, at: usize, waits_for: Option<u32>) {
+        let slot = self.slot(at);
+        debug_assert_eq!(slot.state, State::Set);
+        (slot.waits_for, slot.on_boards) = (waits_for, false);
+        slot.count();
+        let rings = slot.doorbell;
         self.under_way += 1;
         self.turn(at, State::Posted);
         if rings {
-            ring(self.bell(at), doorbell::BUSY);
+            ring(bell::<SENDING>(&self.hps, at), doorbell::BUSY);
         }
-        Ok(key)
     }
 
     /// The command of a context that is [ready](Self::ready) begins and ends well at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, at: usize) {
-        let slot = &mut self.slots[at];
+        let slot = self.slot(at);
         debug_assert_eq!(slot.state, State::Set);
-        slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
+        slot.count();
         self.close(at, 0);
     }
 
@@ -201,32 +277,33 @@ impl Table {
             return;
         }
         self.under_way -= 1;
-        let result = match outcome {
-            Ok(bytes) => bytes as i32,
-            Err(error) => error.number(),
-        };
-        self.close(at, result);
+        self.close(at, outcome.map_or_else(|error| error.number(), |bytes| bytes as i32));
     }
 
     /// What a command's end leaves: its result and the doorbell, or a free context.
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, at: usize, result: i32) {
-        let slot = &mut self.slots[at];
-        let rings = slot.doorbell;
+        let hps = &*self.hps;
+        let (visible, slot) = (visible::<SENDING>(hps, at), &mut self.slots[at % CONTEXTS]);
         slot.result = result;
-        self.visible(at).result.store(result, Ordering::Relaxed);
-        self.turn(at, if rings { State::Ended } else { State::Free });
-        if rings {
-            ring(self.bell(at), doorbell::DONE);
+        visible.result.store(result, Ordering::Relaxed);
+        if slot.doorbell {
+            slot.state = State::Ended;
+            visible.state.store(State::Ended as i32, Ordering::Relaxed);
+            ring(bell::<SENDING>(hps, at), doorbell::DONE);
+        } else {
+            self.turn(at, State::Free);
         }
     }
 
     /// A context gets into a state.
-    #[inline]
+    #[inline(always)]
     fn turn(&mut self, at: usize, state: State) {
-        self.slots[at].state = state;
-        self.free |= u64::from(state == State::Free) << at;
-        self.visible(at).state.store(state as i32, Ordering::Relaxed);
+        self.slot(at).state = state;
+        if state == State::Free {
+            self.free |= 1 << (at % CONTEXTS);
+        }
+        visible::<SENDING>(&self.hps, at).state.store(state as i32, Ordering::Relaxed);
     }
 
     /// A command that waits for a task which has ended.
@@ -235,20 +312,21 @@ impl Table {
         self.slots.iter().enumerate().filter(|(_, slot)| waits(slot)).map(|(at, _)| at).collect()
     }
 
-    /// Whether a context's doorbell may be polled.
-    #[inline]
-    pub(crate) fn may_poll(&mut self, at: usize) -> Result {
+    /// A context whose doorbell may be polled.
+    #[inline(always)]
+    pub(crate) fn may_poll(&mut self, at: usize) -> Result<&Slot> {
         let slot = self.get(at)?;
         match slot.state {
             _ if !slot.doorbell => Err(Error::Doorbell),
             State::Free | State::Set => Err(Error::State),
-            State::Posted | State::Ended => Ok(()),
+            State::Posted | State::Ended => Ok(slot),
         }
     }
 
-    /// The outcome of a command that has ended; its doorbell and the context are free.
-    #[inline]
-    pub(crate) fn collect(&mut self, at: usize) -> Result<i32> {
+    /// The outcome of a command that has ended: bytes received, or 0. Its doorbell and the context
+    /// are free.
+    #[inline(always)]
+    pub(crate) fn collect(&mut self, at: usize) -> Result<usize> {
         let slot = self.get(at)?;
         if slot.state != State::Ended {
             return Err(Error::State);
@@ -257,8 +335,8 @@ impl Table {
         //= QNIX API, qx_poll_for_receive, sets the doorbell to Free
         let result = slot.result;
         self.turn(at, State::Free);
-        ring(self.bell(at), doorbell::FREE);
-        if result >= 0 { Ok(result) } else { Err(Error::of_number(result).unwrap_or(Error::Internal)) }
+        ring(bell::<SENDING>(&self.hps, at), doorbell::FREE);
+        usize::try_from(result).map_err(|_| Error::of_number(result).unwrap_or(Error::Internal))
     }
 
     /// Gives a context back that no command was posted with.
@@ -269,11 +347,11 @@ impl Table {
     }
 }
 
-impl Table {
+impl<const SENDING: bool> Table<SENDING> {
     /// The key of a command that is under way.
     pub(crate) fn key(&self, at: usize) -> Option<Key> {
         let slot = self.slots.get(at).filter(|slot| slot.state == State::Posted)?;
-        Some(Key(slot.generation << 8 | at as u32))
+        Some(slot.key(at))
     }
 
     /// [`end`](Self::end) by key; a late one is left alone.
@@ -281,5 +359,30 @@ impl Table {
         if let Some((at, _)) = self.of_key(key) {
             self.end(at, outcome);
         }
+    }
+}
+
+impl Receives {
+    /// Ends a command that is under way with these bytes.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, at: usize, data: &[u8]) {
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| slot.state == State::Posted) else { return };
+        match &slot.segments {
+            Segments::None => {}
+            // SAFETY: the program has lent the memory to the command until it ends.
+            Segments::One(segment) => unsafe { segment.write(data) },
+            Segments::Several(several) => {
+                let mut rest = data;
+                for segment in several {
+                    let (here, later) = rest.split_at(rest.len().min(segment.len));
+                    // SAFETY: the command, which the program has lent them to, has not ended.
+                    unsafe { segment.write(here) };
+                    rest = later;
+                }
+            }
+        }
+        let fits = data.len() <= slot.len;
+        self.under_way -= 1;
+        self.close(at, if fits { data.len() as i32 } else { Error::Truncated.number() });
     }
 }

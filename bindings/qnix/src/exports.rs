@@ -1,13 +1,14 @@
 //! The C calls.
 
-use crate::abi::{PACKET_SIZE, SEND_MAX, SHORT_MAX};
-use crate::contexts::{Assignment, Data};
+use crate::abi::{PACKET_SIZE, SHORT_MAX};
+use crate::contexts::Assignment;
 use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::{Memory, Segment, Segments};
+use crate::memory::Segment;
 use crate::names::Name;
 use crate::node::Node;
+use crate::place::{Place, length, registers};
 use crate::post::Form;
 use lapis_core::sync::{AtomicPtr, Ordering};
 use std::cell::Cell;
@@ -35,11 +36,14 @@ fn node() -> Result<&'static Node> {
 }
 
 fn call(f: impl FnOnce() -> Result<usize>) -> c_int {
-    let error = match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(Ok(value)) => return value as c_int,
-        Ok(Err(error)) => error,
-        Err(_) => Error::Internal,
-    };
+    // The number is what leaves the closure: it fits a register.
+    let outcome = catch_unwind(AssertUnwindSafe(|| f().map_or_else(failed, |value| value as c_int)));
+    outcome.unwrap_or_else(|_| failed(Error::Internal))
+}
+
+/// Notes that the thread's last error was this one; gives its number.
+#[cold]
+fn failed(error: Error) -> c_int {
     LAST.set(error.number());
     error.number()
 }
@@ -173,64 +177,6 @@ pub unsafe extern "C" fn qx_buffer_translate(
     })
 }
 
-/// Tables hold 64-bit words: the library is for machines whose `long` has as many.
-const _: () = assert!(size_of::<c_ulong>() == size_of::<u64>());
-
-/// Where a program says that a message's data is.
-struct Place {
-    len: usize,
-    pool_index: c_int,
-    /// NULL, or as many elements as `len` bytes take pages.
-    table: *const u64,
-}
-
-impl Place {
-    /// The memory behind the pool's index or the table of pages.
-    ///
-    /// # Safety
-    /// `table` is as its comment says.
-    #[inline]
-    unsafe fn segments(&self, memory: &Memory) -> Result<Segments> {
-        if self.len == 0 {
-            return Ok(Segments::None);
-        }
-        if self.pool_index >= 0 {
-            return Ok(Segments::One(memory.in_pool(self.pool_index as usize, self.len)?));
-        }
-        if self.pool_index != -1 {
-            return Err(Error::Pool);
-        }
-        // SAFETY: the caller's promise.
-        let first = *unsafe { self.table.as_ref() }.ok_or(Error::Null)?;
-        let pages = memory.pages_of(first as usize, self.len);
-        // SAFETY: not null; the caller's promise.
-        memory.resolve(unsafe { std::slice::from_raw_parts(self.table, pages) }, self.len)
-    }
-}
-
-/// The length of a message.
-fn length(len: c_long) -> Result<usize> {
-    usize::try_from(len).ok().filter(|len| *len <= SEND_MAX).ok_or(Error::Length)
-}
-
-/// Data for a context's registers.
-///
-/// # Safety
-/// `data` is NULL or has `len` bytes.
-unsafe fn registers<'a>(data: *const u8, len: usize) -> Result<&'a [u8]> {
-    if len > SHORT_MAX {
-        return Err(Error::Length);
-    }
-    if len == 0 {
-        return Ok(&[]);
-    }
-    if data.is_null() {
-        return Err(Error::Null);
-    }
-    // SAFETY: not null; the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(data, len) })
-}
-
 /// Assigns a Send Context.
 ///
 /// # Safety
@@ -257,7 +203,8 @@ pub unsafe extern "C" fn qx_send_context(
             // SAFETY: the caller's promise.
             Some(unsafe { name(receiver_proc_name) }?)
         };
-        let wanted = Assignment {
+        // Made twice: what one of the ways takes by address, the other one has in registers.
+        let wanted = || Assignment {
             peer,
             task: None,
             tag: context_tag,
@@ -269,10 +216,13 @@ pub unsafe extern "C" fn qx_send_context(
         if size == 0 && buffer_pool_index == -1 {
             // SAFETY: the caller's promise.
             let data = unsafe { registers(context_reg.cast(), len) }?;
-            return node.set_send(wanted, Data::Registers(data));
+            return node.set_send(wanted(), |_, slot| {
+                slot.hold(data);
+                Ok(())
+            });
         }
         // SAFETY: the caller's promise.
-        unsafe { send_context_of_pages(node, wanted, context_reg.cast()) }
+        unsafe { send_context_of_pages(node, wanted(), context_reg.cast()) }
     })
 }
 
@@ -290,8 +240,7 @@ unsafe fn send_context_of_pages(node: &Node, wanted: Assignment, table: *const u
     }
     let place = Place { len, pool_index, table };
     // SAFETY: the caller's promise.
-    let segments = node.with_memory(|memory| unsafe { place.segments(memory) })?;
-    node.set_send(wanted, Data::Lent(segments))
+    node.set_send(wanted, |memory, slot| unsafe { place.lend(memory, slot) }.map(|_| ()))
 }
 
 /// Assigns a Receive Context.
@@ -323,13 +272,11 @@ pub unsafe extern "C" fn qx_recv_context(
             pool_index: buffer_pool_index,
             ..Assignment::default()
         };
-        node.set_receive(sender, wanted, |memory| {
+        node.set_receive(sender, wanted, |memory, slot| {
             // SAFETY: the caller's promise.
-            let segments = unsafe { place.segments(memory) }?;
-            let pages = segments.first().map_or(0, |first| memory.pages_of(first.address, place.len));
+            let pages = unsafe { place.lend(memory, slot) }?;
             //= QNIX API, qx_recv_context, size counts pages
-            let fits = usize::try_from(size).is_ok_and(|size| size >= pages);
-            if fits { Ok(segments) } else { Err(Error::Size) }
+            if usize::try_from(size).is_ok_and(|size| size >= pages) { Ok(()) } else { Err(Error::Size) }
         })
     })
 }
@@ -434,14 +381,14 @@ pub extern "C" fn qx_barrier(context_index: c_int, group_name: c_int, group_size
 //= QNIX API, qx_poll_for_send
 #[unsafe(no_mangle)]
 pub extern "C" fn qx_poll_for_send(context_index: c_int) -> c_int {
-    call(|| node()?.poll(index(context_index), true))
+    call(|| node()?.poll::<true>(index(context_index)))
 }
 
 /// Waits for a Receive Context's doorbell; gives the bytes received.
 //= QNIX API, qx_poll_for_receive
 #[unsafe(no_mangle)]
 pub extern "C" fn qx_poll_for_receive(context_index: c_int) -> c_int {
-    call(|| node()?.poll(index(context_index), false))
+    call(|| node()?.poll::<false>(index(context_index)))
 }
 
 /// Leaves.

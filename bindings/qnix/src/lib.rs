@@ -59,11 +59,15 @@ mod node;
 #[cfg(not(loom))]
 mod outbox;
 #[cfg(not(loom))]
+mod place;
+#[cfg(not(loom))]
 mod post;
 #[cfg(not(loom))]
 mod protocol;
 #[cfg(not(loom))]
 mod tree;
+#[cfg(not(loom))]
+mod wait;
 
 #[cfg(not(loom))]
 pub use abi::{CONTEXTS, PACKET_SIZE, POOL_MAX, SEND_MAX, SHORT_MAX};

@@ -66,30 +66,25 @@ impl Matching {
     #[inline(always)]
     fn peer(&mut self, task: u32) -> &mut Peer {
         let at = task as usize;
-        if at >= self.peers.len() {
-            self.grow(at);
-        }
-        &mut self.peers[at]
+        if at < self.peers.len() { &mut self.peers[at] } else { self.grown(at) }
     }
 
     #[cold]
-    fn grow(&mut self, at: usize) {
+    fn grown(&mut self, at: usize) -> &mut Peer {
         self.peers.resize_with(at + 1, Peer::default);
+        &mut self.peers[at]
     }
 
-    /// Numbers the next message to a task, if `sent` says so: it is told the number.
+    /// The number of the next message to a task, which whoever sends that counts on.
     #[inline(always)]
-    pub(crate) fn number_if(&mut self, task: u32, sent: impl FnOnce(u32) -> bool) -> bool {
-        let next = &mut self.peer(task).to;
-        let sent = sent(*next);
-        *next = next.wrapping_add(u32::from(sent));
-        sent
+    pub(crate) fn next_to(&mut self, task: u32) -> &mut u32 {
+        &mut self.peer(task).to
     }
 
     /// The number of the next message to a task.
     #[inline]
     pub(crate) fn number_to(&mut self, task: u32) -> u32 {
-        let next = &mut self.peer(task).to;
+        let next = self.next_to(task);
         let number = *next;
         *next = next.wrapping_add(1);
         number
@@ -101,6 +96,7 @@ impl Matching {
     }
 
     /// Whether messages from a task may be looked for on boards with some hope.
+    #[inline]
     pub(crate) fn may_come_by_board(&self, source: u32) -> bool {
         self.peers.get(source as usize).is_some_and(|peer| peer.by_board)
     }
@@ -112,7 +108,7 @@ impl Matching {
 
     /// The context that the message of this number meets, if it is the next one and its arrival
     /// leads to nothing else: none has overtaken it, and the process has not ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn meets_at_once(&mut self, source: u32, number: u32, tag: i32) -> Option<usize> {
         let peer = self.peer(source);
         if peer.next != number || !peer.early.is_empty() || peer.ended.is_some() {
@@ -141,6 +137,18 @@ impl Matching {
             }
         }
         met
+    }
+
+    /// A Receive Context waits for a message, unless one is there or none will come. False: nothing
+    /// has happened.
+    #[inline(always)]
+    pub(crate) fn waits(&mut self, at: usize, source: u32, tag: i32) -> bool {
+        let peer = self.peer(source);
+        let waits = peer.waiting.is_empty() && peer.ended.is_none();
+        if waits {
+            peer.posted.push_back((tag, at));
+        }
+        waits
     }
 
     /// A Receive Context waits for a message. `Err`: none will come.
@@ -174,11 +182,19 @@ impl Matching {
 
 impl Peer {
     /// The oldest Receive Context of a tag waits no longer.
-    #[inline]
+    #[inline(always)]
     fn take_posted(&mut self, tag: i32) -> Option<usize> {
-        if self.posted.front()?.0 == tag {
-            return self.posted.pop_front().map(|(_, at)| at);
+        let (of, at) = *self.posted.front()?;
+        if of != tag {
+            return self.take_later(tag);
         }
+        self.posted.pop_front();
+        Some(at)
+    }
+
+    /// The same where it is not the oldest of all.
+    #[inline(never)]
+    fn take_later(&mut self, tag: i32) -> Option<usize> {
         let place = self.posted.iter().position(|(of, _)| *of == tag)?;
         self.posted.remove(place).map(|(_, at)| at)
     }

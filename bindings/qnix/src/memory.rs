@@ -54,6 +54,15 @@ impl Segments {
         if bytes.is_empty() { Self::None } else { Self::One(Segment::of(bytes)) }
     }
 
+    /// These take the place of what was there: several, which own memory, seldom.
+    #[inline(always)]
+    pub(crate) fn become_these(&mut self, these: Self) {
+        match std::mem::replace(self, these) {
+            Self::None | Self::One(_) => {}
+            Self::Several(before) => forget_several(before),
+        }
+    }
+
     /// Adds a piece behind the others; what follows the last one without a gap is one with it.
     fn push(&mut self, segment: Segment) {
         let last = match self {
@@ -74,6 +83,11 @@ impl Segments {
             Self::Several(several) => several.push(segment),
         }
     }
+}
+
+#[cold]
+fn forget_several(before: Vec<Segment>) {
+    drop(before);
 }
 
 impl Deref for Segments {
@@ -123,10 +137,19 @@ pub(crate) struct Memory {
     pages: HashMap<usize, Page>,
     /// Page numbers by tokens.
     tokens: HashMap<u64, usize, BuildHasherDefault<OfToken>>,
+    /// Tokens that were looked up lately, and where their pages are: a program receives into the
+    /// same few buffers again and again.
+    recent: [(u64, usize); RECENT],
     random: RandomState,
     drawn: u64,
     pool: Option<Segment>,
 }
+
+/// Tokens that are remembered, one for each value of their lowest bits.
+const RECENT: usize = 16;
+
+/// Bits of a token that are free for an offset, wherever pages are not larger than 64 KiB.
+const TOKEN_BITS: u32 = 16;
 
 /// The size of a page.
 pub(crate) fn page_size() -> usize {
@@ -141,6 +164,7 @@ impl Memory {
             shift: page_size().trailing_zeros(),
             pages: HashMap::new(),
             tokens: HashMap::default(),
+            recent: [(0, 0); RECENT],
             random: RandomState::new(),
             drawn: 0,
             pool: None,
@@ -198,6 +222,7 @@ impl Memory {
                 let token = page.token;
                 self.pages.remove(&number);
                 self.tokens.remove(&token);
+                *self.remembered(token) = (0, 0);
                 // SAFETY: unlocking changes nothing in memory; that the page is gone is no error of
                 // ours.
                 unsafe { libc::munlock(std::ptr::without_provenance(number * self.page), self.page) };
@@ -230,6 +255,12 @@ impl Memory {
         address & (self.page - 1)
     }
 
+    /// Whether `len` bytes from a token on lie in its page.
+    #[inline(always)]
+    pub(crate) fn in_one_page(&self, token: u64, len: usize) -> bool {
+        len <= self.page - self.offset(token as usize)
+    }
+
     /// How many pages `len` bytes take that begin at an address, or at a token.
     #[inline]
     pub(crate) fn pages_of(&self, first: usize, len: usize) -> usize {
@@ -237,8 +268,7 @@ impl Memory {
     }
 
     /// The memory behind a table of tokens.
-    #[inline]
-    pub(crate) fn resolve(&self, table: &[u64], mut len: usize) -> Result<Segments> {
+    pub(crate) fn resolve(&mut self, table: &[u64], mut len: usize) -> Result<Segments> {
         let [first, others @ ..] = table else { return Err(Error::Size) };
         let first = self.of_token(*first, len)?;
         len -= first.len;
@@ -255,11 +285,31 @@ impl Memory {
     }
 
     /// What of `len` bytes from a token on lies in the token's page.
-    #[inline]
-    fn of_token(&self, token: u64, len: usize) -> Result<Segment> {
+    #[inline(always)]
+    pub(crate) fn of_token(&mut self, token: u64, len: usize) -> Result<Segment> {
         let offset = self.offset(token as usize);
-        let number = self.tokens.get(&(token - offset as u64)).ok_or(Error::Address)?;
-        Ok(Segment { address: (number << self.shift) + offset, len: len.min(self.page - offset) })
+        let token = token - offset as u64;
+        let len = len.min(self.page - offset);
+        let (remembered, mut page) = *self.remembered(token);
+        // 0 is nobody's token, but may be what a program says.
+        if remembered != token || token == 0 {
+            page = self.look_up(token)?;
+        }
+        Ok(Segment { address: page + offset, len })
+    }
+
+    /// Where a token is remembered, or would be.
+    #[inline(always)]
+    fn remembered(&mut self, token: u64) -> &mut (u64, usize) {
+        &mut self.recent[(token >> TOKEN_BITS) as usize % RECENT]
+    }
+
+    /// The address of the page behind a token, which is remembered from now on.
+    #[inline(never)]
+    fn look_up(&mut self, token: u64) -> Result<usize> {
+        let page = *self.tokens.get(&token).ok_or(Error::Address)? << self.shift;
+        *self.remembered(token) = (token, page);
+        Ok(page)
     }
 
     /// Makes the buffer pool.
@@ -323,7 +373,7 @@ mod tests {
     //= type=test
     #[test]
     fn a_table_leads_back_to_the_buffer() {
-        let (memory, _bytes, buffer) = locked(20_000);
+        let (mut memory, _bytes, buffer) = locked(20_000);
         let inner = Segment { address: buffer.address + 5, len: 15_000 };
         let (table, ends) = memory.translate(inner).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(memory.resolve(&table, inner.len).as_deref(), Ok(&[inner][..]));
@@ -344,7 +394,12 @@ mod tests {
         table[1] = good[1] + 8;
         assert_eq!(memory.resolve(&table, buffer.len).err(), Some(Error::Address));
         assert_eq!(memory.resolve(&good[..1], buffer.len).err(), Some(Error::Size));
+        // What was looked up just now is not remembered any longer than it is locked.
+        assert!(memory.resolve(&good, buffer.len).is_ok());
         assert_eq!(memory.unlock(buffer), Ok(()));
+        for (at, token) in good.iter().enumerate() {
+            assert_eq!(memory.of_token(*token, 1), Err(Error::Address), "page {at}");
+        }
         assert_eq!(memory.resolve(&good, buffer.len).err(), Some(Error::Address));
         assert_eq!(memory.unlock(buffer), Err(Error::Lock));
         assert_eq!(memory.translate(buffer), Err(Error::Lock));

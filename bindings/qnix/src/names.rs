@@ -33,17 +33,14 @@ pub(crate) fn boards_of_cards(cards: &[u8]) -> Vec<u64> {
 /// All processes of the job.
 pub(crate) struct Names {
     by_task: Vec<Name>,
-    /// The tasks, sorted by their names.
-    by_name: Vec<u32>,
     /// Sorted by their numbers.
     applications: Vec<Application>,
 }
 
 struct Application {
     number: i32,
-    /// The place of its first process in `by_name`; the others follow, without gaps.
-    first: usize,
-    size: u32,
+    /// The tasks of its processes, in their order.
+    tasks: Vec<u32>,
 }
 
 impl Names {
@@ -79,30 +76,30 @@ impl Names {
         }
         let mut by_name: Vec<_> = tasks.into_iter().collect();
         by_name.sort_unstable();
-        let firsts = by_name.iter().enumerate().filter(|(_, (name, _))| name.process == 0);
-        let size = |number: i32| sizes.get(&number).map_or(0, |(size, _)| *size as u32);
-        let of = |(first, (name, _)): (usize, &(Name, u32))| Application {
-            number: name.application,
-            first,
-            size: size(name.application),
-        };
-        let applications = firsts.map(of).collect();
-        let by_name = by_name.into_iter().map(|(_, task)| task).collect();
-        Ok(Self { by_task, by_name, applications })
+        // Without gaps: each number below the size is somebody's.
+        let applications = by_name.chunk_by(|a, b| a.0.application == b.0.application).map(|of_one| {
+            let tasks = of_one.iter().map(|(_, task)| *task).collect();
+            Application { number: of_one[0].0.application, tasks }
+        });
+        Ok(Self { by_task, applications: applications.collect() })
     }
 
     /// The task behind a name.
     #[inline(always)]
     pub(crate) fn task(&self, name: Name) -> Result<u32> {
+        self.find(name).ok_or(Error::Process)
+    }
+
+    /// The task behind a name, if it is somebody's.
+    #[inline(always)]
+    pub(crate) fn find(&self, name: Name) -> Option<u32> {
         let application = match &self.applications[..] {
             // As a rule.
-            [only] => Some(only).filter(|only| only.number == name.application),
-            several => several.iter().find(|one| one.number == name.application),
+            [first, ..] if first.number == name.application => first,
+            several => several.iter().find(|one| one.number == name.application)?,
         };
         // Seen so, a negative number is a large one.
-        let process = name.process as u32;
-        let place = application.filter(|one| process < one.size).map(|one| one.first + process as usize);
-        place.and_then(|place| self.by_name.get(place)).copied().ok_or(Error::Process)
+        application.tasks.get(name.process as u32 as usize).copied()
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::abi::Hps;
 use crate::board::{self, Boards, Host, Writer};
-use crate::contexts::Table;
+use crate::contexts::{Receives, Sends};
 use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result, of_core};
@@ -10,10 +10,10 @@ use crate::groups::Groups;
 use crate::matching::Matching;
 use crate::memory::{Memory, page_size};
 use crate::names::{Name, Names, boards_of_cards, card};
-use crate::outbox::{self, Outbox};
+use crate::outbox::{self, Letter, Outbox};
 use crate::protocol::{self, END, send_words};
 use lapis_core::Context;
-use lapis_core::context::{Access, Guarded, RawHooks};
+use lapis_core::context::{Access, BriefAccess, Guarded, RawHooks};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub(crate) struct Shared {
 }
 
 pub(crate) struct State {
-    pub(crate) sends: Table,
-    pub(crate) receives: Table,
+    pub(crate) sends: Sends,
+    pub(crate) receives: Receives,
     pub(crate) matching: Matching,
     pub(crate) memory: Memory,
     pub(crate) groups: Groups,
@@ -43,14 +43,48 @@ pub(crate) struct State {
     pub(crate) names: Option<Arc<Names>>,
 }
 
+/// Who is to look before a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// The threads that wait for commands, of which the one that is about to sleep may be one.
+    WhoWaits,
+    /// None waits: whoever polls, once it has been asked to.
+    Somebody,
+}
+
 impl Shared {
     #[inline(always)]
     pub(crate) fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, State> {
         self.state.lock(context)
     }
+
+    /// As [`lock`](Self::lock), for a handler that calls nothing of core meanwhile.
+    ///
+    /// # Safety
+    /// The calling thread holds the context's lock.
+    #[inline(always)]
+    pub(crate) unsafe fn in_handler<R>(&self, context: &Context, work: impl FnOnce(&mut State) -> R) -> R {
+        // SAFETY: the caller's promise.
+        unsafe { self.state.in_handler(context, work) }
+    }
 }
 
 impl State {
+    pub(crate) fn new(hps: &Arc<Hps>) -> Self {
+        Self {
+            sends: Sends::new(hps),
+            receives: Receives::new(hps),
+            matching: Matching::default(),
+            memory: Memory::new(),
+            groups: Groups::default(),
+            board: None,
+            hosts: Arc::default(),
+            waits: 0,
+            gone: HashSet::new(),
+            names: None,
+        }
+    }
+
     /// A process has ended: after so many messages to this one, or it died.
     pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>, out: &mut Outbox) {
         // What it has left on its board counts, and what it was about to ask for.
@@ -93,24 +127,19 @@ impl Node {
         self.shared.lock(&self.context)
     }
 
+    /// As [`lock`](Self::lock), for what is over soon and waits for nothing.
+    #[inline(always)]
+    pub(crate) fn briefly(&self) -> BriefAccess<'_, State> {
+        self.shared.state.briefly(&self.context)
+    }
+
     /// Joins the job that the environment announces, under a name. Returns when all processes of
     /// the job have done so.
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
         diagnostics::install();
         let hps = Arc::new(Hps::new([name.application, name.process], size, page_size()));
-        let state = State {
-            sends: Table::new(&hps, true),
-            receives: Table::new(&hps, false),
-            matching: Matching::default(),
-            memory: Memory::new(),
-            groups: Groups::default(),
-            board: None,
-            hosts: Arc::default(),
-            waits: 0,
-            gone: HashSet::new(),
-            names: None,
-        };
-        let shared = Arc::new(Shared { hps, state: Guarded::new(state) });
+        let state = Guarded::new(State::new(&hps));
+        let shared = Arc::new(Shared { hps, state });
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::qnix", "qx_init: {}", error.with_causes());
             Error::Job
@@ -163,10 +192,13 @@ impl Node {
     /// Leaves the job once the commands that send something have ended.
     pub(crate) fn end(&self) -> Result {
         let mut state = self.lock();
-        state.begins_to_wait(true);
-        let outcome = self.wait(&mut state, || self.lock().sends.under_way() == 0);
-        drop(self.ends_to_wait(state));
-        outcome?;
+        if state.sends.under_way() > 0 {
+            state.begins_to_wait(true);
+            let outcome = self.wait(&mut state, true, || self.lock().sends.under_way() == 0);
+            self.ends_to_wait(&mut state);
+            outcome?;
+        }
+        drop(state);
         // Whoever died is no reason to stay.
         let _ = self.context.fence();
         for task in 0..self.context.tasks() {
@@ -231,12 +263,14 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
     };
     let shared = Arc::clone(shared);
     let sleeps = move |context: &Context| {
-        let again = shared.lock(context).sleeps();
-        if again {
+        let looks = shared.lock(context).sleeps();
+        match looks {
             // The one that waits for it may be another thread, which sleeps.
-            context.wake();
+            Some(Looks::WhoWaits) => context.wake(),
+            Some(Looks::Somebody) => outbox::send(context, &vec![Letter::Look { to: context.task() }]),
+            None => {}
         }
-        again
+        looks.is_some()
     };
     RawHooks {
         error: Some(Box::new(died)),

@@ -46,13 +46,10 @@ pub(crate) const BROKEN: HandlerId = HandlerId(12);
 pub(crate) const WHOLE_MAX: usize = 16 << 10;
 
 /// The words of a header. `None`: there are fewer.
+#[inline]
 pub(crate) fn words_of<const N: usize>(header: &[u8]) -> Option<[u32; N]> {
-    let word = |at: usize| Some(u32::from_le_bytes(header.get(at * 4..at * 4 + 4)?.try_into().ok()?));
-    let mut words = [0; N];
-    for (at, place) in words.iter_mut().enumerate() {
-        *place = word(at)?;
-    }
-    Some(words)
+    let words: &[[u8; 4]; N] = header.as_chunks().0.first_chunk()?;
+    Some(words.map(u32::from_le_bytes))
 }
 
 /// A header of some words.
@@ -183,10 +180,12 @@ fn whole(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Del
     let (source, Some([number, tag])) = (message.source, words_of(message.user_header)) else {
         return malformed(WHOLE, message);
     };
-    if let Some(data) = message.data
-        && shared.lock(context).met_at_once(source, number, tag as i32, data)
-    {
-        return Delivery::bury();
+    if let Some(data) = message.data {
+        let meets = |state: &mut State| state.met_at_once(source, number, tag as i32, data);
+        // SAFETY: header handlers run under the lock.
+        if unsafe { shared.in_handler(context, meets) } {
+            return Delivery::bury();
+        }
     }
     whole_waits(context, shared, message, (number, tag as i32))
 }
@@ -292,11 +291,11 @@ impl State {
     }
 
     /// Fills the Receive Context of a message, if it is there and that is all there is to do.
-    #[inline]
+    #[inline(always)]
     fn met_at_once(&mut self, source: u32, number: u32, tag: i32, data: &[u8]) -> bool {
         let met = self.matching.meets_at_once(source, number, tag);
         if let Some(at) = met {
-            self.fill(at, data);
+            self.receives.fill(at, data);
         }
         met.is_some()
     }
@@ -314,33 +313,13 @@ impl State {
     pub(crate) fn meet_one(&mut self, source: u32, at: usize, arrival: Arrival) -> Option<Letter> {
         match arrival {
             Arrival::Whole(bytes) => {
-                self.fill(at, bytes.get());
+                self.receives.fill(at, bytes.get());
                 None
             }
             Arrival::Offered { send } => {
                 Some(Letter::Clear { to: source, send, receive: self.receives.key(at)? })
             }
         }
-    }
-
-    /// Ends a Receive with these bytes.
-    #[inline]
-    pub(crate) fn fill(&mut self, at: usize, data: &[u8]) {
-        let Ok(slot) = self.receives.get(at) else { return };
-        let fits = data.len() <= slot.len;
-        let mut rest = &data[..data.len().min(slot.len)];
-        if let Segments::One(segment) = &slot.segments {
-            // SAFETY: the program has lent the memory to the command until it ends.
-            unsafe { segment.write(rest) };
-        } else {
-            for segment in &*slot.segments {
-                let (here, later) = rest.split_at(rest.len().min(segment.len));
-                // SAFETY: the command, which the program has lent them to, has not ended.
-                unsafe { segment.write(here) };
-                rest = later;
-            }
-        }
-        self.receives.end(at, if fits { Ok(data.len()) } else { Err(Error::Truncated) });
     }
 }
 
@@ -351,7 +330,7 @@ fn cleared(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<
     Some(then(move |context| {
         let key = Key(send);
         let segments = match shared.lock(context).sends.of_key(key) {
-            Some((_, slot)) => slot.segments.clone(),
+            Some((_, slot)) => slot.segments().clone(),
             None => return,
         };
         if let Err(error) = send_data(context, &shared, task, key, receive, &segments) {
@@ -425,7 +404,7 @@ fn data(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Opti
     let (key, len) = (Key(receive), message.len as usize);
     let mut state = shared.lock(context);
     let Some((_, slot)) = state.receives.of_key(key) else { return Some(Delivery::bury()) };
-    let whole = match &slot.segments[..] {
+    let whole = match &slot.segments()[..] {
         [one] if one.len >= len => NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(one.address)),
         _ => None,
     };
@@ -435,7 +414,7 @@ fn data(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Opti
         return Some(with_data(message, move |context, data| {
             let mut state = shared.lock(context);
             if let Some((at, _)) = state.receives.of_key(key) {
-                state.fill(at, &data);
+                state.receives.fill(at, &data);
             }
         }));
     };

@@ -6,6 +6,7 @@
 
 use super::{Context, Shared};
 use crate::error::Result;
+use crate::lock::{Brief, ContextLock, Section};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -54,43 +55,148 @@ impl<T> Guarded<T> {
     #[inline(always)]
     pub fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, T> {
         let shared: &Shared = &context.shared;
-        shared.lock.acquire();
-        let held = Held(context);
-        if !self.belongs_to(shared) || self.in_use.load(Ordering::Relaxed) {
-            refuse(self.belongs_to(shared));
+        let lock = &shared.lock;
+        let section = lock.acquire_section();
+        let mine = self.belongs_to(shared);
+        if !mine || self.in_use.load(Ordering::Relaxed) {
+            lock.release_section(section);
+            refuse(mine);
         }
         self.in_use.store(true, Ordering::Relaxed);
-        Access { guarded: self, held, of_this_thread: PhantomData }
+        Access { guarded: self, context, lock, section, of_this_thread: PhantomData }
+    }
+}
+
+impl<T> Guarded<T> {
+    /// As [`lock`](Self::lock), for what is over soon and does not wait: a thread that alone uses
+    /// the context pays little more than five stores.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock) does.
+    #[inline(always)]
+    pub fn briefly<'a>(&'a self, context: &'a Context) -> BriefAccess<'a, T> {
+        let shared: &Shared = &context.shared;
+        let held = shared.lock.acquire_briefly();
+        if !self.belongs_to(shared) {
+            refuse(false);
+        }
+        self.begin();
+        BriefAccess { guarded: self, _held: held, of_this_thread: PhantomData }
+    }
+
+    /// As [`briefly`](Self::briefly), for handlers, whose thread holds the lock anyway.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock) does.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock of this context, which runs a handler.
+    #[inline(always)]
+    pub unsafe fn in_handler<R>(&self, context: &Context, work: impl FnOnce(&mut T) -> R) -> R {
+        if !self.belongs_to(&context.shared) {
+            refuse(false);
+        }
+        self.begin();
+        let _ended = Ended(&self.in_use);
+        // SAFETY: this is the only access to the value: others are made under the same lock, and
+        // refused while `in_use` says that there is this one.
+        work(unsafe { &mut *self.value.get() })
+    }
+
+    /// The value is in use from now on. The calling thread has the lock.
+    #[inline(always)]
+    fn begin(&self) {
+        if self.in_use.load(Ordering::Relaxed) {
+            refuse(true);
+        }
+        self.in_use.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Says on drop that the value is no longer in use.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The value, and the lock that guards it, for a moment.
+pub struct BriefAccess<'a, T> {
+    guarded: &'a Guarded<T>,
+    /// Goes after the drop below.
+    _held: Brief<'a>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl<T> Deref for BriefAccess<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the only access to the value, which `in_use` says of it.
+        unsafe { &*self.guarded.value.get() }
+    }
+}
+
+impl<T> DerefMut for BriefAccess<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the only access, as `deref` says, and it is borrowed alone.
+        unsafe { &mut *self.guarded.value.get() }
+    }
+}
+
+impl<T> Drop for BriefAccess<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.guarded.in_use.store(false, Ordering::Relaxed);
     }
 }
 
 /// The value, and the lock that guards it.
 pub struct Access<'a, T> {
     guarded: &'a Guarded<T>,
-    held: Held<'a>,
+    context: &'a Context,
+    /// The context's own: one load less.
+    lock: &'a ContextLock,
+    section: Section<'a>,
     /// A lock belongs to the thread that took it.
     of_this_thread: PhantomData<*const ()>,
 }
 
-impl<T> Access<'_, T> {
-    /// Waits until `done` says so, as [`Context::wait_until`] does. Others, handlers among them,
-    /// may have the value meanwhile; it is the caller's again when this returns, without taking
-    /// the lock anew.
+impl<'a, T> Access<'a, T> {
+    /// Waits until `done`, which has just said no, says yes, as [`Context::wait_until`] does.
+    /// Others, handlers among them, may have the value meanwhile; it is the caller's again when
+    /// this returns, without taking the lock anew.
     ///
     /// # Errors
     /// As for [`Context::wait_until`].
     #[inline]
     pub fn wait_until(&mut self, done: impl FnMut() -> bool) -> Result<()> {
-        self.lent(|context| context.wait_until(done))
+        let _back = self.lend();
+        self.context.usable()?;
+        let mut locked = self.context.within(&mut self.section);
+        locked.may_wait("wait_until")?;
+        locked.wait_until(true, done)
     }
 
     /// Runs what may ask for the value itself, or wait. The lock is held meanwhile, but where that
     /// waits. Whoever keeps the value beyond the call ends the process.
     #[inline(always)]
     pub fn lent<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
-        self.guarded.in_use.store(false, Ordering::Relaxed);
-        let _back = Back(&self.guarded.in_use);
-        call(self.held.0)
+        let _back = self.lend();
+        call(self.context)
+    }
+
+    /// Others may ask for the value until the answer is dropped.
+    #[inline(always)]
+    fn lend(&self) -> Back<'a> {
+        let in_use = &self.guarded.in_use;
+        in_use.store(false, Ordering::Relaxed);
+        Back(in_use)
     }
 }
 
@@ -132,18 +238,8 @@ impl<T> DerefMut for Access<'_, T> {
 impl<T> Drop for Access<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // The lock goes afterwards, with the fields.
         self.guarded.in_use.store(false, Ordering::Relaxed);
-    }
-}
-
-/// The lock, until this is dropped.
-struct Held<'a>(&'a Context);
-
-impl Drop for Held<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.0.shared.lock.release();
+        self.lock.release_section(self.section);
     }
 }
 
@@ -206,6 +302,59 @@ mod tests {
         }));
         assert_eq!(*value.lock(&context), 11);
         assert!(!context.holds_lock());
+    }
+
+    #[test]
+    fn brief_work_takes_turns_with_other_threads_and_is_refused_as_any() {
+        let (context, counts) = (alone(), Guarded::new((0, 0)));
+        let work = |times: u32| {
+            for _ in 0..times {
+                let mut counts = counts.briefly(&context);
+                assert_eq!(counts.0, counts.1);
+                (counts.0, counts.1) = (counts.0 + 1, counts.1 + 1);
+            }
+        };
+        // The first thread gets the bias, and another one comes in between.
+        work(1000);
+        // ThreadSanitizer knows nothing of the lock's `membarrier(2)`.
+        if !cfg!(lapis_tsan) {
+            std::thread::scope(|scope| {
+                scope.spawn(|| work(1000));
+                work(1000);
+            });
+            assert_eq!(*counts.briefly(&context), (3000, 3000));
+        }
+        work(1000);
+        let brief = counts.briefly(&context);
+        assert!(is_refused(|| work(1)));
+        // Core takes the lock once more meanwhile, and lets go of that alone.
+        drop(context.locked());
+        assert!(context.holds_lock());
+        drop(brief);
+        assert!(!context.holds_lock());
+        assert!(is_refused(|| {
+            let _brief = counts.briefly(&context);
+            panic!("on purpose");
+        }));
+        assert!(!context.holds_lock());
+        let outer = counts.lock(&context);
+        assert!(is_refused(|| work(1)));
+        drop(outer);
+        work(1);
+    }
+
+    #[test]
+    fn a_handler_has_it_by_the_lock_that_it_holds() {
+        let (context, value) = (alone(), Guarded::new(1));
+        let _held = value.lock(&context);
+        let other = Guarded::new(2);
+        // SAFETY: this thread has just taken the lock.
+        let (got, twice) = unsafe {
+            let got = other.in_handler(&context, |other| std::mem::replace(other, 3));
+            (got, is_refused(|| other.in_handler(&context, |_| other.in_handler(&context, |_| ()))))
+        };
+        assert!(got == 2 && twice);
+        assert!(context.holds_lock());
     }
 
     #[test]

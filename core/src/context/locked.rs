@@ -124,6 +124,42 @@ impl DerefMut for Locked<'_> {
     }
 }
 
+impl Context {
+    /// A guard for a thread that holds the lock already, and still does when the guard ends. `held`
+    /// stands for that.
+    #[inline(always)]
+    pub(super) fn within<'a>(&'a self, _held: &'a mut Section<'_>) -> Within<'a> {
+        debug_assert!(self.shared.lock.held_by_me());
+        Within(ManuallyDrop::new(self.begin()))
+    }
+}
+
+/// A [`Locked`] that leaves the lock as it found it.
+pub(super) struct Within<'a>(ManuallyDrop<Locked<'a>>);
+
+impl<'a> Deref for Within<'a> {
+    type Target = Locked<'a>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Locked<'a> {
+        &self.0
+    }
+}
+
+impl DerefMut for Within<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl Drop for Within<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.shared().references.end();
+    }
+}
+
 impl Drop for Locked<'_> {
     #[inline(always)]
     fn drop(&mut self) {

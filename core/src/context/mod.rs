@@ -54,7 +54,7 @@ pub use crate::lock::Call;
 pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
-pub use guarded::{Access, Guarded};
+pub use guarded::{Access, BriefAccess, Guarded};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, Registered, RemoteMemory};
 pub use progress::Polled;

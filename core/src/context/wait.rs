@@ -54,8 +54,9 @@ impl Context {
         if done() {
             return Ok(());
         }
-        self.may_wait("wait_until")?;
-        self.wait_for(Awaited::of(Awaiting::Condition), |locked| Ok(locked.out(|_| done()).then_some(())))
+        let mut locked = self.locked();
+        locked.may_wait("wait_until")?;
+        locked.wait_until(false, done)
     }
 
     /// As [`wait_until`](Self::wait_until), for something that one task alone can bring about: who
@@ -79,7 +80,25 @@ impl Context {
         if !self.shared.lock.held_by_me() {
             return Ok(());
         }
-        if self.locked().dispatching == 0 {
+        self.locked().may_wait(call)
+    }
+
+    /// Waits until `check` gives a result. It is called with the lock held.
+    #[inline]
+    pub(crate) fn wait_for<R>(
+        &self,
+        awaited: Awaited<'_>,
+        check: impl FnMut(&mut Locked<'_>) -> Checked<R>,
+    ) -> Result<R> {
+        self.locked().wait(awaited, false, check)
+    }
+}
+
+impl Locked<'_> {
+    /// As [`Context::may_wait`].
+    #[inline(always)]
+    pub(super) fn may_wait(&self, call: &'static str) -> Result<()> {
+        if self.dispatching == 0 {
             return Ok(());
         }
         Err(Error::NotAllowed {
@@ -89,35 +108,42 @@ impl Context {
         })
     }
 
-    /// Waits until `check` gives a result. It is called with the lock held.
-    #[inline]
-    pub(crate) fn wait_for<R>(
-        &self,
+    /// Waits until `done`; `asked`: it has just said no, under the lock.
+    #[inline(always)]
+    pub(super) fn wait_until(&mut self, asked: bool, mut done: impl FnMut() -> bool) -> Result<()> {
+        let awaited = Awaited::of(Awaiting::Condition);
+        self.wait(awaited, asked, |locked| Ok(locked.out(|_| done()).then_some(())))
+    }
+
+    /// As [`Context::wait_for`]. `asked`: `check` has just given nothing.
+    #[inline(always)]
+    fn wait<R>(
+        &mut self,
         awaited: Awaited<'_>,
-        mut check: impl FnMut(&mut Locked<'_>) -> Checked<R>,
+        asked: bool,
+        mut check: impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R> {
-        let mut locked = self.locked();
         let mut told = Told::default();
-        locked.begin_polling();
-        let result = locked.wait_locked(&awaited, &mut told, &mut check);
-        locked.end_polling();
-        told.end(&locked);
-        drop(locked);
+        self.begin_polling();
+        let result = self.wait_locked(&awaited, asked, &mut told, &mut check);
+        self.end_polling();
+        told.end(self);
         result.map_err(|e| *e)
     }
-}
 
-impl Locked<'_> {
     #[inline(always)]
     fn wait_locked<R>(
         &mut self,
         awaited: &Awaited<'_>,
+        mut asked: bool,
         told: &mut Told,
         check: &mut impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R, Box<Error>> {
         let mut idle = AdaptiveWait::new();
         loop {
-            if let Some(result) = check(self)? {
+            if !std::mem::take(&mut asked)
+                && let Some(result) = check(self)?
+            {
                 return Ok(result);
             }
             if let Some(result) = self.watch_lanes(check, &mut idle)? {

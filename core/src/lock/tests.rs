@@ -162,6 +162,47 @@ fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
     assert!(!lock.held_by_me());
 }
 
+/// Whoever waits lets others in, and may hold the lock in another way afterwards.
+#[test]
+fn a_section_in_which_the_bias_was_lost_lets_go_of_the_lock_all_the_same() {
+    let lock = ContextLock::for_tests();
+    for _ in 0..STREAK + 2 {
+        drop(lock.guard());
+    }
+    let outer = lock.acquire_section();
+    let inner = lock.acquire_section();
+    std::thread::scope(|scope| {
+        let lock = &lock;
+        lock.without(|| scope.spawn(|| drop(lock.guard())).join().unwrap());
+    });
+    lock.release_section(inner);
+    assert!(lock.held_by_me());
+    lock.release_section(outer);
+    assert!(!lock.held_by_me());
+    assert_eq!(lock.owner(), 0);
+}
+
+#[test]
+fn a_brief_hold_keeps_others_out_and_survives_being_nested() {
+    let lock = ContextLock::for_tests();
+    for _ in 0..STREAK + 2 {
+        drop(lock.guard());
+    }
+    for quick in [lock.words.can_bias, false] {
+        let brief = lock.acquire_briefly();
+        assert_eq!(brief.quick, quick);
+        // Core takes the lock once more, and a nested hold is as good as the outer one.
+        drop((lock.guard(), lock.acquire_briefly()));
+        assert!(lock.held_by_me());
+        let refused = std::thread::scope(|scope| scope.spawn(|| !lock.try_acquire()).join().unwrap());
+        assert!(refused);
+        drop(brief);
+        assert!(!lock.held_by_me());
+        // The other thread has taken the bias away.
+        assert_eq!(lock.words.bias.load(Ordering::Relaxed), 0);
+    }
+}
+
 #[test]
 fn a_signal_handler_does_not_hand_the_lock_to_the_thread_that_it_interrupted() {
     let lock = Arc::new(ContextLock::for_tests());

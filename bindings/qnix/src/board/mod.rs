@@ -24,7 +24,7 @@ pub(crate) use writer::{Content, Writer, places};
 
 use flags::{Found, Head, Watch};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering, membarrier};
+use lapis_core::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, membarrier};
 use std::sync::Arc;
 use words::WORDS;
 
@@ -41,6 +41,10 @@ const BYTES: usize = 2 * crate::abi::SEND_MAX;
 const LINE: usize = 128;
 
 const PAGE: usize = 4096;
+
+/// So many looks of a wait that expects nothing on boards bring one at them: a line of each task of
+/// the host.
+const SELDOM: u32 = 16;
 
 /// What stands in a record behind its head. A word follows for each task of the host but the
 /// writer, with its number of the message, and then the data if it is short, or where on the board
@@ -103,6 +107,8 @@ pub(crate) struct Boards {
     fences: bool,
     /// Barriers of this process that wait for words.
     awaited: AtomicUsize,
+    /// Looks of waits that expect nothing on boards. Changed under the lock of the state.
+    looks: AtomicU32,
 }
 
 // SAFETY: the memory behind the pointers is shared between processes anyway: words are atomics, and
@@ -204,6 +210,7 @@ impl Boards {
             bases,
             fences: true,
             awaited: AtomicUsize::new(0),
+            looks: AtomicU32::new(0),
         })
     }
 
@@ -211,6 +218,15 @@ impl Boards {
     #[inline]
     pub(crate) fn awaited(&self) -> usize {
         self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is time for a wait to look at boards on which it expects nothing. It has looked
+    /// at everything else. The state is locked.
+    #[inline(always)]
+    pub(crate) fn is_look_due(&self) -> bool {
+        let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
+        self.looks.store(looks, Ordering::Relaxed);
+        looks.is_multiple_of(SELDOM)
     }
 
     /// The state is locked.
@@ -283,8 +299,9 @@ impl Boards {
         self.watch(self.me).is_looking()
     }
 
-    /// It begins to do so. The state is locked, here and in `end_watching`.
+    /// It begins to do so, with the next look. The state is locked, here and in `end_watching`.
     pub(crate) fn begin_watching(&self) {
+        self.looks.store(SELDOM - 1, Ordering::Relaxed);
         self.watch(self.me).begin();
     }
 
@@ -383,4 +400,4 @@ pub(crate) fn pair(boards: Boards) -> (Arc<Boards>, Writer) {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests;
+pub(crate) mod tests;

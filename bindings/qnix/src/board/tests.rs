@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::Segment;
 
 /// Boards of a host in the memory of this process, as each of its tasks sees them.
-fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {
+pub(crate) fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {
     let places = Places::of(tasks);
     let base = |_| {
         let memory = vec![[0u64; 16]; places.len.div_ceil(LINE) + 1].leak().as_mut_ptr().cast::<u8>();
@@ -17,6 +17,7 @@ fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {
         bases: bases.clone(),
         fences: true,
         awaited: AtomicUsize::new(0),
+        looks: AtomicU32::new(0),
     };
     (0..tasks).map(|me| pair(boards(me))).collect()
 }
@@ -25,7 +26,8 @@ fn segment(bytes: &[u8]) -> [Segment; 1] {
     [Segment { address: bytes.as_ptr().expose_provenance(), len: bytes.len() }]
 }
 
-fn show(writer: &mut Writer, tag: i32, readers: &[usize], bytes: &[u8]) -> Option<Vec<u32>> {
+/// Shows a message to some; gives those that have to be asked to look.
+pub(crate) fn show(writer: &mut Writer, tag: i32, readers: &[usize], bytes: &[u8]) -> Option<Vec<u32>> {
     let content = Content::Message { root: 6, tag };
     let readers = readers.iter().map(|place| (*place, *place as u32 + 100));
     Some(writer.show(content, readers, &segment(bytes))?.collect())
@@ -38,6 +40,17 @@ fn take(boards: &Boards) -> Option<(i32, u32, Vec<u8>)> {
     let found = (tag, record.number, record.data.to_vec());
     boards.done(record.from());
     Some(found)
+}
+
+/// A wait that begins to watch looks at once, and other waits of who watches seldom.
+#[test]
+fn looks_that_expect_nothing_are_rare() {
+    let host = host(2);
+    let (boards, _) = &host[0];
+    boards.begin_watching();
+    let due: Vec<bool> = (0..2 * SELDOM).map(|_| boards.is_look_due()).collect();
+    let places: Vec<usize> = due.iter().enumerate().filter(|(_, due)| **due).map(|(at, _)| at).collect();
+    assert_eq!(places, [0, SELDOM as usize]);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! The lock as a layer above core takes it for state of its own: whoever lets go of it need not
+//! find out again how it was taken.
+
+use super::{ContextLock, Section, barrier, thread_word};
+use crate::sync::Ordering;
+use lapis_ablation::{Optimization, without};
+
+impl ContextLock {
+    /// As [`acquire`](Self::acquire), for who gives the answer back to
+    /// [`release_section`](Self::release_section).
+    #[inline(always)]
+    pub(crate) fn acquire_section(&self) -> Section<'_> {
+        let me = thread_word();
+        match self.enter_slot(me) {
+            Some(section) => {
+                self.keep(section);
+                section
+            }
+            None => {
+                self.acquire_slow(me);
+                Section { slot: None }
+            }
+        }
+    }
+
+    /// As [`release`](Self::release), where the slot need not be looked for.
+    #[inline(always)]
+    pub(crate) fn release_section(&self, section: Section<'_>) {
+        let depth = &self.words.depth;
+        match (section.slot, depth.get()) {
+            (None, deep @ 2..) => depth.set(deep - 1),
+            // Whoever waited meanwhile let go of the lock, and may hold it by `owner` since.
+            (Some(slot), 1) if slot.held.load(Ordering::Relaxed) => {
+                depth.set(0);
+                // SYNC: Release pairs with the Acquire loads of `held`.
+                slot.held.store(false, Ordering::Release);
+                self.waiters.wake();
+            }
+            _ => self.release_otherwise(),
+        }
+    }
+
+    #[inline(never)]
+    fn release_otherwise(&self) {
+        self.release();
+    }
+
+    /// Takes the lock for a moment. What runs meanwhile may take the lock again but not wait.
+    #[inline(always)]
+    pub(crate) fn acquire_briefly(&self) -> Brief<'_> {
+        let quick = self.enter_quickly();
+        if !quick {
+            self.acquire_otherwise();
+        }
+        Brief { lock: self, quick }
+    }
+
+    /// Takes the lock if that is as easy as can be: the calling thread is the first one that had
+    /// the bias, has it still, and does not hold the lock.
+    #[inline(always)]
+    fn enter_quickly(&self) -> bool {
+        if without(Optimization::ShortSection) {
+            return false;
+        }
+        let (w, me) = (&*self.words, thread_word());
+        let [slot, ..] = &w.slots;
+        if w.bias.load(Ordering::Relaxed) != me
+            || slot.thread.load(Ordering::Relaxed) != me
+            || slot.held.load(Ordering::Relaxed)
+        {
+            return false;
+        }
+        slot.held.store(true, Ordering::Relaxed);
+        // As in `enter_slot`.
+        barrier::light();
+        if w.bias.load(Ordering::Relaxed) != me {
+            // SYNC: nothing was done under the lock; Release as for every such store here.
+            slot.held.store(false, Ordering::Release);
+            return false;
+        }
+        w.depth.set(1);
+        true
+    }
+
+    #[inline(never)]
+    fn acquire_otherwise(&self) {
+        self.acquire();
+    }
+}
+
+/// The lock, held for a moment, until this is dropped.
+pub(crate) struct Brief<'a> {
+    lock: &'a ContextLock,
+    /// By two stores, without a look at who waits.
+    pub(super) quick: bool,
+}
+
+impl Drop for Brief<'_> {
+    /// Whoever came in quickly wakes nobody, as in [`ContextLock::leave_biased`].
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.quick {
+            let w = &*self.lock.words;
+            w.depth.set(0);
+            // SYNC: Release pairs with the Acquire loads of `held`.
+            w.slots[0].held.store(false, Ordering::Release);
+        } else {
+            self.lock.release_otherwise();
+        }
+    }
+}
