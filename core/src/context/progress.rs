@@ -135,13 +135,12 @@ impl Locked<'_> {
     /// A look at everything, with the lock held.
     #[inline(never)]
     pub(crate) fn progress(&mut self) -> usize {
-        let state = &mut **self;
-        if state.dispatching > 0 {
+        if self.dispatching > 0 {
             return 0;
         }
-        state.looked_at_everything();
         self.shared().moderation.count_look();
         let state = &mut **self;
+        state.looked_at_everything();
         let (links, engines) = (state.links.open.len(), state.links.with_engines);
         let mut handled = 0;
         for index in 0..links {
