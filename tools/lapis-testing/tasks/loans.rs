@@ -18,8 +18,8 @@ const LEN: usize = 32 << 20;
 /// What the lender writes once the memory is its own again.
 const OWN: u8 = 0xaa;
 const THEIRS: u8 = 7;
-/// Time enough to be stopped.
-const AWAY_LONG: Duration = Duration::from_millis(300);
+/// In place of a time.
+const STOPPED: &str = "stopped";
 /// How long an answer is waited for.
 const AGAIN: Duration = Duration::from_millis(20);
 /// Looks that leave a transfer begun and not ended.
@@ -157,105 +157,150 @@ pub(crate) fn purge_amid_a_loan(how: &str) -> Result<()> {
     let mut parts = how.split('-');
     let mut part = || parts.next().unwrap_or_default();
     let (what, who, away) = (part(), part(), part());
-    let stopped = away == "stopped";
-    let away = if stopped { AWAY_LONG } else { Duration::from_millis(away.parse().expect("milliseconds")) };
     let context = join()?;
-    let heard = Arc::new(AtomicU64::new(0));
-    let here = Arc::clone(&heard);
-    context.set_handler(HELLO, move |_, _| {
-        here.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    })?;
-    let is_away = Arc::new(AtomicU64::new(0));
-    let here = Arc::clone(&is_away);
-    context.set_handler(AWAY, move |_, _| {
-        here.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    })?;
-    let messages = Arc::new(AtomicU64::new(0));
-    let here = Arc::clone(&messages);
-    context.set_handler(DATA, move |_, message| {
-        let here = Arc::clone(&here);
-        Delivery::collect(message, move |data| {
-            // Of one that was purged nothing is heard, or all of it.
-            assert_eq!(data.iter().filter(|&&byte| byte == data[0]).count(), LEN);
-            here.fetch_add(1, Ordering::Relaxed);
-        })
-    })?;
+    let (hello, is_away) = (count_messages(&context, HELLO)?, count_messages(&context, AWAY)?);
+    let messages = count_data(&context)?;
     let (other, remote) = meet(&context)?;
-    let own = NonNull::from(Box::leak(vec![1u8; LEN].into_boxed_slice())).cast::<u8>();
+    let own = leaked(1);
     context.gfence()?;
     let lends = context.task() == LENDER;
     let peer = if lends { OTHER } else { LENDER };
     let begun = if lends {
-        context.wait_until(|| is_away.load(Ordering::Relaxed) > 0)?;
-        if stopped {
-            stop(other);
-        }
-        let told = begin(&context, what, remote, own)?;
-        // SAFETY: within the memory, which a peer may write.
-        while away.is_zero() && what == "get" && unsafe { own.as_ptr().read_volatile() } != THEIRS {
-            context.progress()?;
-        }
-        Some(told)
+        context.wait_until(|| has_come(&is_away))?;
+        Some(lend(&context, (what, away), remote, own, other)?)
     } else {
-        // Its last call: the request waits for it.
-        context.send(LENDER, AWAY, &[], &[])?;
-        std::thread::sleep(away);
-        // Some of it is under way when this task purges.
-        (0..AMID).try_for_each(|_| context.progress().map(drop))?;
+        stay_away(&context, away)?;
         None
     };
-    let purges = who == "both" || (who == "lender") == lends;
-    if purges {
+    if who == "both" || (who == "lender") == lends {
         context.purge(peer)?;
-        if stopped {
-            // SAFETY: sends a signal to a process of this job, which nobody has waited for.
-            unsafe { libc::kill(other, libc::SIGCONT) };
+        if away == STOPPED {
+            signal(other, libc::SIGCONT);
         }
         context.resume(peer)?;
     }
-    // SAFETY: called when the operation has ended.
-    let make_own = || unsafe { own.as_ptr().write_bytes(OWN, LEN) };
     let has_ended = |told: &AtomicU32| told.load(Ordering::Relaxed) == 1;
     let ended_at_once = begun.as_deref().is_some_and(has_ended);
     if ended_at_once {
-        make_own();
+        make_own(own);
     }
-    // What is sent before a purge is known is dropped. Whoever hears the other one is heard by it.
-    while heard.load(Ordering::Relaxed) == 0 {
-        let _ = context.send(peer, HELLO, &[], &[]);
-        let sent = Instant::now();
-        while heard.load(Ordering::Relaxed) == 0 && sent.elapsed() < AGAIN {
-            context.progress()?;
-        }
-    }
-    context.send(peer, HELLO, &[], &[])?;
+    greet(&context, peer, &hello)?;
     if let Some(told) = begun {
         context.wait_until(|| has_ended(&told))?;
         if !ended_at_once {
-            make_own();
+            make_own(own);
         }
-        for what in ["put", "get", "message"] {
-            let again = NonNull::from(Box::leak(vec![THEIRS; LEN].into_boxed_slice())).cast::<u8>();
-            let told = begin(&context, what, remote, again)?;
-            context.wait_until(|| told.load(Ordering::Relaxed) == 1)?;
-            assert_eq!(count(again, THEIRS), LEN, "{what} after the purge");
-        }
+        transfer_again(&context, remote)?;
         assert_eq!(count(own, OWN), LEN, "nobody has written to it since");
         context.send(OTHER, AWAY, &[], &[])?;
     } else {
         // The lender has done all of that.
-        context.wait_until(|| is_away.load(Ordering::Relaxed) > 0 && messages.load(Ordering::Relaxed) > 0)?;
+        context.wait_until(|| has_come(&is_away) && has_come(&messages))?;
     }
     println!("they talk");
     context.terminate()
 }
 
+fn has_come(count: &AtomicU64) -> bool {
+    count.load(Ordering::Relaxed) > 0
+}
+
+/// Counts the messages to a handler.
+fn count_messages(context: &Context, handler: HandlerId) -> Result<Arc<AtomicU64>> {
+    let count = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&count);
+    context.set_handler(handler, move |_, _| {
+        here.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    })?;
+    Ok(count)
+}
+
+/// Counts long messages. Of one that was purged nothing is heard, or all of it as it was sent.
+fn count_data(context: &Context) -> Result<Arc<AtomicU64>> {
+    let count = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&count);
+    context.set_handler(DATA, move |_, message| {
+        let here = Arc::clone(&here);
+        Delivery::collect(message, move |data| {
+            assert_eq!(data.iter().filter(|&&byte| byte == data[0]).count(), LEN);
+            here.fetch_add(1, Ordering::Relaxed);
+        })
+    })?;
+    Ok(count)
+}
+
+/// The lender begins, while the other task is away, or looks now and then.
+fn lend(
+    context: &Context,
+    (what, away): (&str, &str),
+    remote: u64,
+    own: NonNull<u8>,
+    other: libc::pid_t,
+) -> Result<Arc<AtomicU32>> {
+    if away == STOPPED {
+        stop(other);
+    }
+    let told = begin(context, what, remote, own)?;
+    // SAFETY: within the memory, which a peer may write.
+    while away == "0" && what == "get" && unsafe { own.as_ptr().read_volatile() } != THEIRS {
+        context.progress()?;
+    }
+    Ok(told)
+}
+
+/// The other task calls nothing for a while, and then a little.
+fn stay_away(context: &Context, away: &str) -> Result<()> {
+    // Its last call: the request waits for it.
+    context.send(LENDER, AWAY, &[], &[])?;
+    let away = if away == STOPPED { 300 } else { away.parse().expect("milliseconds") };
+    std::thread::sleep(Duration::from_millis(away));
+    // Some of it is under way when this task purges.
+    (0..AMID).try_for_each(|_| context.progress().map(drop))
+}
+
+/// What is sent before a purge is known is dropped. Whoever hears the other one is heard by it.
+fn greet(context: &Context, peer: u32, heard: &AtomicU64) -> Result<()> {
+    while !has_come(heard) {
+        let _ = context.send(peer, HELLO, &[], &[]);
+        let sent = Instant::now();
+        while !has_come(heard) && sent.elapsed() < AGAIN {
+            context.progress()?;
+        }
+    }
+    context.send(peer, HELLO, &[], &[])
+}
+
+/// Each kind of transfer works.
+fn transfer_again(context: &Context, remote: u64) -> Result<()> {
+    for what in ["put", "get", "message"] {
+        let again = leaked(THEIRS);
+        let told = begin(context, what, remote, again)?;
+        context.wait_until(|| told.load(Ordering::Relaxed) == 1)?;
+        assert_eq!(count(again, THEIRS), LEN, "{what} after the purge");
+    }
+    Ok(())
+}
+
+/// Memory of this process for as long as it lives.
+fn leaked(value: u8) -> NonNull<u8> {
+    NonNull::from(Box::leak(vec![value; LEN].into_boxed_slice())).cast()
+}
+
+/// Such memory is this task's own again, and changes.
+fn make_own(at: NonNull<u8>) {
+    // SAFETY: leaked memory of this length, which no operation uses any more.
+    unsafe { at.as_ptr().write_bytes(OWN, LEN) };
+}
+
+fn signal(process: libc::pid_t, number: libc::c_int) {
+    // SAFETY: sends a signal to a process of this job, which nobody has waited for.
+    unsafe { libc::kill(process, number) };
+}
+
 /// Stops a process of this job.
 fn stop(process: libc::pid_t) {
-    // SAFETY: sends a signal to a process that nobody has waited for.
-    unsafe { libc::kill(process, libc::SIGSTOP) };
+    signal(process, libc::SIGSTOP);
     let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     while !state().contains(") T ") {
         std::thread::yield_now();
