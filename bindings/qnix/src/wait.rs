@@ -55,7 +55,7 @@ impl State {
     /// had better look first.
     pub(crate) fn sleeps(&mut self) -> Option<Looks> {
         let watched = self.stops_watching();
-        let Some(boards) = self.board.as_ref().map(|writer| writer.boards()) else { return None };
+        let boards = self.board.as_ref().map(|writer| writer.boards())?;
         if self.waits == 0 {
             // The thread waits in another call, such as for room. Nobody has been asked to look at
             // what was shown until just now.

@@ -171,7 +171,7 @@ fn a_section_in_which_the_bias_was_lost_lets_go_of_the_lock_all_the_same() {
     }
     let outer = lock.acquire_section();
     let inner = lock.acquire_section();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let lock = &lock;
         lock.without(|| scope.spawn(|| drop(lock.guard())).join().unwrap());
     });
@@ -194,7 +194,7 @@ fn a_brief_hold_keeps_others_out_and_survives_being_nested() {
         // Core takes the lock once more, and a nested hold is as good as the outer one.
         drop((lock.guard(), lock.acquire_briefly()));
         assert!(lock.held_by_me());
-        let refused = std::thread::scope(|scope| scope.spawn(|| !lock.try_acquire()).join().unwrap());
+        let refused = thread::scope(|scope| scope.spawn(|| !lock.try_acquire()).join().unwrap());
         assert!(refused);
         drop(brief);
         assert!(!lock.held_by_me());

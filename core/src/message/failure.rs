@@ -18,8 +18,8 @@ impl Context {
     ///
     /// Whoever waits for an operation is told when its memory is free. Where the other task, or the
     /// transport, may still read or write that, this is later than the purge: over transports that
-    /// work by keys (RDMA), for a long message, put or get that the other task carries out. For such
-    /// this call waits up to 1.5 s, unless it is made within a handler.
+    /// work by keys (RDMA), for a long message, put or get that the other task carries out. This
+    /// call waits up to 1.5 s for such a transfer, unless it is made within a handler.
     ///
     /// *LAPI Guide, LAPI_Purge_totask.*
     ///

@@ -1,4 +1,4 @@
-//! Memory that a task lends to a peer for one transfer, and a peer that is purged or dies meanwhile.
+//! Memory that a task lends to a peer for one transfer; the peer is purged or dies meanwhile.
 
 use crate::join;
 use lapis::core::message::{AmSend, GetArgs, PutArgs};
