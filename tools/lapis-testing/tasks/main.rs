@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         "die-amid-a-loan" => loans::die_amid_a_loan(),
         "purge-amid-a-loan" => loans::purge_amid_a_loan(&detail),
         "fork" => deaths::fork(),
+        "begin-anew" => deaths::begin_anew(&detail),
         "faults" => {
             let slot = arguments.next().and_then(|text| text.parse().ok());
             faults::faults(detail.parse().unwrap_or(40), slot.unwrap_or(faults::SLOT))

@@ -84,6 +84,20 @@ fn a_task_that_dies_ends_the_job_and_is_named_as_the_cause() {
     }
 }
 
+/// The shm provider's memory is called after its process, and stays when that is killed.
+#[test]
+fn a_process_opens_where_one_of_its_number_was_killed() {
+    let mut alone = lapis_testing::clean(TASK);
+    alone.arg("begin-anew").env("LAPIS_TRANSPORT_PATH", lapis_testing::folder().join("deps"));
+    alone.envs([("LAPIS_TRANSPORT", "rdma"), ("LAPIS_RDMA_PROVIDER", "shm")]);
+    let done = lapis_testing::run(alone).expect_quiet(0);
+    let number = done.lines_with(" began anew")[0].split(' ').next().expect("a number");
+    let memory = std::fs::read_dir("/dev/shm").expect("shared memory has a folder").flatten();
+    let names = memory.map(|file| file.file_name().to_string_lossy().into_owned());
+    let left: Vec<_> = names.filter(|name| name.starts_with(&format!("{number}:"))).collect();
+    assert!(left.is_empty(), "{left:?} was left");
+}
+
 /// What the dead task had sent lies in the sockets: nothing of it reaches memory that the other one
 /// has been told is its own again.
 #[test]

@@ -14,8 +14,9 @@ use crate::provider;
 use crate::queue::Queue;
 use lapis_core::transport::TransportError;
 use one_sided::OneSided;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::ptr;
+use std::time::UNIX_EPOCH;
 
 /// Room that a provider may use while an operation is under way; its address names the operation.
 #[repr(C)]
@@ -177,7 +178,11 @@ impl Endpoint {
             let code = bind(ep, &raw mut (*self.av).fid, 0);
             self.check("binding the address vector", code)?;
             let control = (*(*ep).ops).control.ok_or_else(missing)?;
-            let code = control(ep, FI_ENABLE as i32, ptr::null_mut());
+            let enable = || control(ep, FI_ENABLE as i32, ptr::null_mut());
+            let mut code = enable();
+            if code == -libc::EBUSY && self.take_another_name() {
+                code = enable();
+            }
             let what = "enabling the endpoint (FI_UNIVERSE_SIZE, set to the number of tasks, makes queues \
                         shorter, where the device has no longer ones)";
             self.check(what, code)?;
@@ -187,6 +192,25 @@ impl Endpoint {
             let (level, option) = (FI_OPT_ENDPOINT as i32, FI_OPT_MIN_MULTI_RECV as i32);
             let code = set(ep, level, option, value.cast(), size_of::<usize>());
             self.check("setting the room that ends a receive buffer", code)
+        }
+    }
+
+    /// The shm provider calls memory after its process, and what a killed process of the same
+    /// number has left is in its way: the endpoint gets a name that nobody else has. False: it
+    /// can't.
+    fn take_another_name(&mut self) -> bool {
+        if self.provider() != "shm" {
+            return false;
+        }
+        let time = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let Ok(name) = CString::new(format!("fi_shm://{}:{time:x}", std::process::id())) else {
+            return false;
+        };
+        let mut bytes = name.into_bytes_with_nul();
+        // SAFETY: the endpoint is open, and not enabled; the name is copied.
+        unsafe {
+            let Some(setname) = (*(*self.ep).cm).setname else { return false };
+            setname(&raw mut (*self.ep).fid, bytes.as_mut_ptr().cast(), bytes.len()) == 0
         }
     }
 
