@@ -4,7 +4,7 @@
 mod zoo;
 
 use lapis_core::config::Group;
-use lapis_core::transport::{Caps, Event, Link, Plugin, Refusal, Status, TransportError, Usage, load_file};
+use lapis_core::transport::{Caps, Event, Link, Plugin, Status, TransportError, Unusable, Usage, load_file};
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -70,7 +70,7 @@ fn no_symbol() {
     let dir = Dir::new("nosymbol");
     let why = dir.refused("nosymbol", &["-DBUG_NO_SYMBOL"]);
     says(&why, &["no symbol lapis_transport_nosymbol_v1"]);
-    assert!(matches!(why, Refusal::NoSymbol { present, .. } if present.is_empty()));
+    assert!(matches!(why, Unusable::NoSymbol { present, .. } if present.is_empty()));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 mod zoo;
 
 use lapis_core::transport::{
-    Declaration, Known, Origin, Plugin, Policy, Reach, Refusal, Registry, Request, Selection, TransportError,
-    Usage, Verdict,
+    Declaration, Known, Origin, Plugin, Policy, Reach, Registry, Request, Selection, TransportError,
+    Unusable, Usage, Verdict,
 };
 use zoo::{Dir, packs, says};
 
@@ -79,7 +79,7 @@ fn unnamed_candidates_are_passed_over_with_their_reasons() {
     assert!(seen[1].0 == "bad" && seen[1].1.contains("refused: bad magic"), "{seen:?}");
     assert!(seen[3].0 == "text" && seen[3].1.contains("not loadable"), "{seen:?}");
     // Opening failed later: it shows with the others.
-    registry.refuse("good", Refusal::Open(TransportError::Io("no device".to_owned())));
+    registry.refuse("good", Unusable::Open(TransportError::Io("no device".to_owned())));
     assert!(registry.get("good").is_none());
     says(&registry.candidates()[2].verdict, &["refused: open failed: no device"]);
 }

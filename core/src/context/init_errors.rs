@@ -3,7 +3,7 @@
 use crate::bootstrap;
 use crate::error::Error;
 use crate::transport::{
-    Candidate, Caps, Reach, Refusal, Registry, Request, SelectError, Selection, TransportError, Verdict,
+    Candidate, Caps, Reach, Registry, Request, SelectError, Selection, TransportError, Unusable, Verdict,
     file_name,
 };
 
@@ -19,8 +19,8 @@ pub(super) fn boot_error(e: bootstrap::BootstrapError) -> Error {
 }
 
 /// What it means for the job that a transport which must be there doesn't open.
-pub(super) fn not_opened(name: &str, caps: Caps, why: &Refusal) -> Error {
-    let Refusal::Open(cause) = why else {
+pub(super) fn not_opened(name: &str, caps: Caps, why: &Unusable) -> Error {
+    let Unusable::Open(cause) = why else {
         return Error::TransportRefused { name: name.into(), reasons: vec![why.to_string()] };
     };
     if caps.contains(Caps::LOCAL_ONLY) {

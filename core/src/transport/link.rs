@@ -6,7 +6,6 @@
 use super::abi::{self, RawAttributes, RawOpenParams, TransportOps};
 use super::host_table;
 use super::lane::{ReceiveLanes, SendLane};
-use super::refusal::Refusal;
 use super::sleeper::{Opened, Sleeper};
 use super::stubs::resolve;
 use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
@@ -14,6 +13,7 @@ use super::types::{
     Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
     RemoteAddr, Status, TransportError, Window,
 };
+use super::unusable::Unusable;
 use crate::sync::Arc;
 use std::any::Any;
 use std::ffi::c_void;
@@ -59,7 +59,7 @@ impl Link {
         version: &'static str,
         table: &TransportOps,
         params: &OpenParams<'_>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Unusable> {
         let raw = RawOpenParams {
             struct_size: size_of::<RawOpenParams>() as u32,
             task: params.task,
@@ -73,13 +73,13 @@ impl Link {
         };
         let mut instance = std::ptr::null_mut();
         let (Some(open), Some(_)) = (table.open, table.close) else {
-            return Err(Refusal::MandatoryNull { entry: "open" });
+            return Err(Unusable::MandatoryNull { entry: "open" });
         };
         with_text(|text| {
             // SAFETY: the parameters and places are valid for the call.
             unsafe { open(host_table(), &raw, &mut instance, text) }
         })
-        .map_err(Refusal::Open)?;
+        .map_err(Unusable::Open)?;
         Self::around(name, version, table, instance)
     }
 
@@ -89,7 +89,7 @@ impl Link {
         version: &'static str,
         table: &TransportOps,
         instance: *mut c_void,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Unusable> {
         let mut link = Self {
             instance,
             ops: resolve(table, Caps::empty()),
@@ -143,15 +143,15 @@ impl Link {
 
     /// Asks the instance again what it can do: some learn it when peers connect. Operations that
     /// went away become stubs.
-    pub fn refresh_attributes(&mut self) -> Result<(), Refusal> {
+    pub fn refresh_attributes(&mut self) -> Result<(), Unusable> {
         let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
         let mut note = TextBuffer::new();
         // SAFETY: the places are valid for the call; the entry is there (checked by the loader).
         let status = unsafe { call!(self.attributes(&mut raw, note.as_raw())) };
-        outcome(status, "attributes").map_err(Refusal::Open)?;
+        outcome(status, "attributes").map_err(Unusable::Open)?;
         let lacking = raw.caps & !self.opened.table.caps;
         if lacking != 0 {
-            return Err(Refusal::CapabilitiesGrew { extra: caps_text(lacking) });
+            return Err(Unusable::CapabilitiesGrew { extra: caps_text(lacking) });
         }
         self.caps = Caps::from_bits_truncate(raw.caps);
         if self.opened.table.head.abi_minor < abi::LANES_WITH_DATA_RINGS {

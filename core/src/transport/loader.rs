@@ -1,4 +1,4 @@
-//! From a file or a linked table to a [`Plugin`] that may be opened, or to the [`Refusal`] that
+//! From a file or a linked table to a [`Plugin`] that may be opened, or to the [`Unusable`] that
 //! says why not.
 //!
 //! A library that was loaded stays for the life of the process: threads and thread-local
@@ -9,9 +9,9 @@ use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
 use super::chaos::{self, Chaos};
 use super::declaration::{self, Declared, Reach, Usage};
 use super::link::Link;
-use super::refusal::{MIN_TABLE_SIZE, Refusal};
 use super::trust;
 use super::types::{Caps, OpenParams};
+use super::unusable::{MIN_TABLE_SIZE, Unusable};
 use super::{elf, host_table};
 use crate::config::Variable;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -51,7 +51,7 @@ pub struct Plugin {
 
 impl Plugin {
     /// Checks a table that is linked into the program.
-    pub fn from_table(table: &'static TransportOps) -> Result<Self, Refusal> {
+    pub fn from_table(table: &'static TransportOps) -> Result<Self, Unusable> {
         // SAFETY: the reference is to a whole table of this build.
         unsafe { check(table, None, Origin::Linked) }
     }
@@ -97,7 +97,7 @@ impl Plugin {
     }
 
     /// Opens an instance for one context.
-    pub fn open(&self, params: &OpenParams<'_>) -> Result<Link, Refusal> {
+    pub fn open(&self, params: &OpenParams<'_>) -> Result<Link, Unusable> {
         let link = Link::open(self.name, self.version, &self.table, params)?;
         match &self.chaos {
             Some(chaos) => chaos::wrap(link, chaos.clone(), params.task),
@@ -128,22 +128,22 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// Loads the plugin in `path` (named `liblapis_<name>.so`) and checks its table. The library is
 /// never unloaded.
-pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
-    let Some(name) = name_of_file(path) else { return Err(Refusal::FileName { path: path.to_owned() }) };
+pub fn load_file(path: &Path) -> Result<Plugin, Unusable> {
+    let Some(name) = name_of_file(path) else { return Err(Unusable::FileName { path: path.to_owned() }) };
     if !path.is_file() {
-        return Err(Refusal::Missing { path: path.to_owned() });
+        return Err(Unusable::Missing { path: path.to_owned() });
     }
     let path = std::path::absolute(path).map_err(unreadable)?;
     // What was judged is what is loaded: this path has no symbolic links that somebody could turn
     // meanwhile.
-    let real = trust::trusted(&path).map_err(unreadable)?.map_err(Refusal::Untrusted)?;
+    let real = trust::trusted(&path).map_err(unreadable)?.map_err(Unusable::Untrusted)?;
     if let Err(elf::Truncated { size, needed }) = elf::check(&real).map_err(unreadable)? {
-        return Err(Refusal::Truncated { size, needed });
+        return Err(Unusable::Truncated { size, needed });
     }
     // SAFETY: loading runs the library's initialisers: only root and this user can have put the
     // file there.
     let library = unsafe { Library::open(Some(&real), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) }
-        .map_err(|e| Refusal::NotLoadable { text: linker_text(&e) })?;
+        .map_err(|e| Unusable::NotLoadable { text: linker_text(&e) })?;
     let symbol = abi::entry_symbol(name);
     // SAFETY: a symbol of this name is an `EntryFn` by the ABI's definition.
     let Ok(entry) = (unsafe { library.get::<EntryFn>(symbol.as_bytes()) }) else {
@@ -155,7 +155,7 @@ pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
                     .is_ok()
             })
             .collect();
-        return Err(Refusal::NoSymbol { symbol, present });
+        return Err(Unusable::NoSymbol { symbol, present });
     };
     let mut table = std::ptr::null();
     // SAFETY: the entry function gets the host's static table and a valid place for its answer.
@@ -163,15 +163,15 @@ pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
     // Closing would be undone by RTLD_NODELETE anyway; this says so.
     std::mem::forget(library);
     if status != abi::status::OK {
-        return Err(Refusal::EntryFailed { status });
+        return Err(Unusable::EntryFailed { status });
     }
     // SAFETY: by the ABI, a successful entry function gives a static table or null, and `check`
     // reads only as far as the table says it goes.
     unsafe { check(table, Some(name), Origin::File(path)) }
 }
 
-fn unreadable(e: std::io::Error) -> Refusal {
-    Refusal::NotLoadable { text: e.to_string() }
+fn unreadable(e: std::io::Error) -> Unusable {
+    Unusable::NotLoadable { text: e.to_string() }
 }
 
 /// The linker's own words, which libloading keeps as the error's source.
@@ -213,33 +213,33 @@ unsafe fn check(
     table: *const TransportOps,
     expected: Option<&str>,
     origin: Origin,
-) -> Result<Plugin, Refusal> {
+) -> Result<Plugin, Unusable> {
     if table.is_null() {
-        return Err(Refusal::NullTable);
+        return Err(Unusable::NullTable);
     }
     if !table.is_aligned() {
-        return Err(Refusal::Misaligned { address: table.addr() });
+        return Err(Unusable::Misaligned { address: table.addr() });
     }
     // SAFETY: not null and aligned; the caller promises a table, whose head is the same in every
     // version.
     let head = unsafe { &*table.cast::<abi::TableHead>() };
     if head.magic != abi::MAGIC {
-        return Err(Refusal::BadMagic { found: head.magic });
+        return Err(Unusable::BadMagic { found: head.magic });
     }
     if head.abi_major != ABI_MAJOR {
-        return Err(Refusal::WrongMajor { found: head.abi_major });
+        return Err(Unusable::WrongMajor { found: head.abi_major });
     }
     if (head.struct_size as usize) < MIN_TABLE_SIZE {
-        return Err(Refusal::ShortTable { found: head.struct_size });
+        return Err(Unusable::ShortTable { found: head.struct_size });
     }
     if head.layout_hash != abi::LAYOUT_HASH {
-        return Err(Refusal::LayoutHash { found: head.layout_hash });
+        return Err(Unusable::LayoutHash { found: head.layout_hash });
     }
     // SAFETY: the caller promises a table of this version, whose name and version are static
     // strings.
     let (name, version) = unsafe { (text(head.name), text(head.version)) };
     if !is_name(name) || expected.is_some_and(|e| e != name) {
-        return Err(Refusal::NameMismatch {
+        return Err(Unusable::NameMismatch {
             expected: expected.unwrap_or("1 to 15 lower-case letters and digits").to_owned(),
             found: name.to_owned(),
         });
@@ -248,19 +248,19 @@ unsafe fn check(
     let copy = unsafe { copy_table(table, head.struct_size as usize) };
     for (entry, bit, wired) in entries(&copy) {
         match bit {
-            None if !wired => return Err(Refusal::MandatoryNull { entry }),
+            None if !wired => return Err(Unusable::MandatoryNull { entry }),
             Some(bit) if copy.caps & bit.bits() != 0 && !wired => {
-                return Err(Refusal::CapabilityWithoutEntry { capability: bit_name(bit), entry });
+                return Err(Unusable::CapabilityWithoutEntry { capability: bit_name(bit), entry });
             }
             Some(bit) if copy.caps & bit.bits() == 0 && wired => {
-                return Err(Refusal::EntryWithoutCapability { capability: bit_name(bit), entry });
+                return Err(Unusable::EntryWithoutCapability { capability: bit_name(bit), entry });
             }
             _ => {}
         }
     }
     // SAFETY: the caller promises a table, and what one points to is static.
     let declared = unsafe { declaration::read(name, copy.declaration) }
-        .map_err(|problem| Refusal::BadDeclaration { problem })?;
+        .map_err(|problem| Unusable::BadDeclaration { problem })?;
     Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, declared, chaos: None })
 }
 

@@ -35,7 +35,6 @@ mod instance;
 pub mod lane;
 mod link;
 mod loader;
-mod refusal;
 mod registry;
 pub(crate) mod rmw;
 mod search;
@@ -46,6 +45,7 @@ mod stubs;
 mod text;
 mod trust;
 mod types;
+mod unusable;
 
 pub use chaos::{Chaos, ChaosError, Faults};
 pub use declaration::{Declaration, Known, Reach, Usage};
@@ -58,7 +58,6 @@ pub use host::Host;
 pub use instance::Instance;
 pub use link::Link;
 pub use loader::{Origin, Plugin, file_name, load_file, name_of_file};
-pub use refusal::{MIN_TABLE_SIZE, Refusal};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict};
 pub use search::search_dirs;
 pub use selection::{Policy, Selection};
@@ -66,6 +65,7 @@ pub use services::{host_table, with_options};
 pub use sleeper::Sleeper;
 pub use trust::{Distrust, Why};
 pub use types::*;
+pub use unusable::{MIN_TABLE_SIZE, Unusable};
 
 /// A backend. See the [module](self) documentation for the contract and
 /// `docs/writing-a-transport.md` for a lesson.

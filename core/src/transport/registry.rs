@@ -8,8 +8,8 @@ use super::Chaos;
 use super::abi::TransportOps;
 use super::declaration::{Declaration, Known, Reach, Usage};
 use super::loader::{self, Origin, Plugin, file_name, name_of_file};
-use super::refusal::Refusal;
 use super::selection::Selection;
+use super::unusable::Unusable;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub enum Verdict {
     /// In use.
     Accepted,
     /// Not usable.
-    Refused(Refusal),
+    Refused(Unusable),
     /// Usable or not: another of this name came first.
     Shadowed,
     /// The user named others, or it is used only where it is named.
@@ -85,7 +85,7 @@ pub struct NotFound {
     /// The name.
     pub name: String,
     /// The candidates of that name, with their reasons.
-    pub refused: Vec<(Origin, Refusal)>,
+    pub refused: Vec<(Origin, Unusable)>,
     /// The places searched.
     pub searched: Vec<PathBuf>,
     /// A known name that looks like it.
@@ -218,7 +218,7 @@ impl Registry {
     }
 
     /// Records that a transport which loaded didn't open, so that it shows with the other refusals.
-    pub fn refuse(&mut self, name: &str, why: Refusal) {
+    pub fn refuse(&mut self, name: &str, why: Unusable) {
         self.plugins.retain(|p| p.name() != name);
         for c in &mut self.candidates {
             if c.name == name && c.verdict == Verdict::Accepted {
@@ -351,7 +351,7 @@ enum Place {
 }
 
 impl Place {
-    fn load(&self) -> Result<Plugin, Refusal> {
+    fn load(&self) -> Result<Plugin, Unusable> {
         match self {
             Self::Linked(table) => Plugin::from_table(table),
             Self::File { path, .. } => loader::load_file(path),

@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use lapis_core::transport::{OpenParams, Refusal, load_file};
+use lapis_core::transport::{OpenParams, Unusable, load_file};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +43,7 @@ impl Dir {
     }
 
     /// Builds and loads a plugin that is to be refused; the reason.
-    pub(crate) fn refused(&self, name: &str, flags: &[&str]) -> Refusal {
+    pub(crate) fn refused(&self, name: &str, flags: &[&str]) -> Unusable {
         load_file(&self.build(name, flags)).expect_err("a bad plugin was accepted")
     }
 }

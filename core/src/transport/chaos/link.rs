@@ -69,7 +69,7 @@ pub(in crate::transport) fn wrap(
     inner: Link,
     chaos: Chaos,
     task: u32,
-) -> Result<Link, crate::transport::Refusal> {
+) -> Result<Link, crate::transport::Unusable> {
     static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0", std::ptr::null());
     if chaos.any(Faults::lose) && inner.caps().contains(Caps::RELIABLE) {
         tracing::info!(

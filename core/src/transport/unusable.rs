@@ -13,7 +13,7 @@ pub const MIN_TABLE_SIZE: usize = offset_of!(TransportOps, wait_fd) + size_of::<
 /// Why a candidate is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are the numbers of the messages")]
-pub enum Refusal {
+pub enum Unusable {
     /// Nothing is there.
     #[error("no such file: {}", path.display())]
     Missing { path: PathBuf },
