@@ -1,7 +1,6 @@
 //! Active messages: the sending side.
 
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::{by_key, fetching};
 use super::lent::{LENT_FROM, Loan, Tell};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
@@ -383,10 +382,10 @@ impl Locked<'_> {
         let from = match config.eager_max.get() {
             Some(most) => most + 1,
             None if link.caps().contains(Caps::FAST_PACKETS) => u64::MAX,
-            None if by_key(link) => LENT_FROM,
+            None if link.needs_keys() => LENT_FROM,
             None => EAGER + 1,
         };
-        let way = way_of(link, fetching(link), len, from, bulk, config);
+        let way = way_of(link, link.fetching(), len, from, bulk, config);
         let copied = way == Way::Direct && self.must_copy(len, user, &message.origin);
         let direct = way != Way::Packets && !copied && message.source.contiguous().is_some();
         if !direct && !straight {
@@ -395,7 +394,7 @@ impl Locked<'_> {
         let address = message.source.contiguous().map_or(LAYOUT, |data| data.addr() as u64);
         let mut loan = Loan { address, key: 0, lent: None };
         if let Some(from) = message.source.contiguous()
-            && self.link_to(target).is_some_and(|link| by_key(link))
+            && self.link_to(target).is_some_and(|link| link.needs_keys())
         {
             // SAFETY: the caller vouched for the source until it is told, which happens after the
             // registration was released. Whoever is told of the key only reads.

@@ -5,7 +5,6 @@
 //! length on at which the transport says that it is faster. If the transport refuses a piece, the
 //! message goes in packets.
 
-use super::keyed::by_key;
 use super::{Direction, Operation, SLICE, Waiting};
 use crate::config::Config;
 use crate::context::Locked;
@@ -45,8 +44,8 @@ pub(crate) enum Way {
 /// nobody asked for begin at `from`, or where the transport says.
 //= LAPI Guide, Bulk transfer of messages, from MP_BULK_MIN_MSG_SIZE on
 pub(crate) fn way_of(link: &Link, flavour: Caps, len: u64, from: u64, bulk: Bulk, config: &Config) -> Way {
-    let reaches =
-        link.caps().contains(flavour | Caps::ANY_ADDRESS) || link.caps().contains(flavour) && by_key(link);
+    let reaches = link.caps().contains(flavour | Caps::ANY_ADDRESS)
+        || link.caps().contains(flavour) && link.needs_keys();
     if bulk == Bulk::Avoid || !reaches {
         return Way::Packets;
     }

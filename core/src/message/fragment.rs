@@ -2,7 +2,6 @@
 //! data that this task fetches from an origin (rendezvous).
 
 use super::bulk::BULK_PIECE;
-use super::keyed::by_key;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::{Direction, Operation, Outgoing, Pull, SLICE, Source, TrustedSource, Waiting};
@@ -241,7 +240,7 @@ impl Locked<'_> {
         let (peer, life) = (pull.peer, self.peers[pull.peer].life);
         let (by_key, gets) = self
             .link_to(peer)
-            .map_or((false, true), |link| (by_key(link), link.caps().contains(Caps::GET_ZCOPY)));
+            .map_or((false, true), |link| (link.needs_keys(), link.caps().contains(Caps::GET_ZCOPY)));
         if by_key && !gets && !pull.destination.is_discard() {
             // What its origin puts here, being asked to, comes without packets, too.
             return self.pull_by_packets(pull);

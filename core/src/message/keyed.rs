@@ -17,25 +17,13 @@ use crate::Context;
 use crate::context::{Locked, Notify, Registered, State};
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Region, Registration, Transfer};
-use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
+use crate::transport::{Link, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{CHECKED, Header, Kind};
 use std::ptr::NonNull;
 
 /// In the header's small number: whether a region has come or gone.
 const COME: u16 = 1;
 const GONE: u16 = 0;
-
-/// Whether a link carries transfers by keys alone.
-pub(super) fn by_key(link: &Link) -> bool {
-    link.caps().contains(Caps::REGISTER) && !link.caps().intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
-}
-
-/// How data of a peer's comes here without packets: by a get, or by a put that the peer is asked
-/// for.
-#[inline(always)]
-pub(super) fn fetching(link: &Link) -> Caps {
-    if link.caps().contains(Caps::GET_ZCOPY) || !by_key(link) { Caps::GET_ZCOPY } else { Caps::PUT_ZCOPY }
-}
 
 /// What a program sees of a transfer, beside its memory.
 pub(super) struct Parties {
@@ -55,7 +43,7 @@ impl Locked<'_> {
         let mut registrations = Vec::new();
         let state = &mut **self;
         for (index, link) in state.links.open.iter_mut().enumerate() {
-            if !by_key(link) {
+            if !link.needs_keys() {
                 continue;
             }
             // SAFETY: our caller keeps the range mapped until the region is removed.
@@ -92,7 +80,7 @@ impl Locked<'_> {
         }
         let registration = region.registrations.iter().find(|r| r.link == route);
         let key = match self.links.open.get(route) {
-            Some(link) if by_key(link) => registration.map(|r| r.key),
+            Some(link) if link.needs_keys() => registration.map(|r| r.key),
             // The peer copies by address, from what it knows to be given.
             _ => Some(0),
         };

@@ -10,7 +10,7 @@
 //! Registrations are not kept for a next time: nothing tells when a program unmaps its memory.
 
 use super::bulk::Way;
-use super::keyed::{Parties, by_key, fetching};
+use super::keyed::Parties;
 use super::{Direction, Operation, Pull, TrustedDestination, TrustedSource, Waiting};
 use crate::context::{Arrival, Locked, Notify, State};
 use crate::counter::Counter;
@@ -90,8 +90,8 @@ impl Locked<'_> {
         way: Way,
     ) -> Option<Loan> {
         let link = self.link_to(target)?;
-        let copy = if how == Direction::In { fetching(link) } else { Caps::PUT_ZCOPY };
-        if !by_key(link) || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
+        let copy = if how == Direction::In { link.fetching() } else { Caps::PUT_ZCOPY };
+        if !link.needs_keys() || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
             return None;
         }
         // SAFETY: the caller promises that the range stays mapped until the operation has ended.
@@ -228,7 +228,7 @@ impl Locked<'_> {
     /// What was announced has been fetched, `bytes` of it without packets.
     pub(super) fn answer_pulled(&mut self, origin: PeerId, operation: u64, bytes: u64) {
         // Without keys the origin sees what this task counts.
-        let unseen = self.link_to(origin).is_some_and(|link| by_key(link));
+        let unseen = self.link_to(origin).is_some_and(|link| link.needs_keys());
         self.answer_pushed(origin, Some(operation), if unseen { bytes } else { 0 });
     }
 }

@@ -42,7 +42,7 @@ impl Locked<'_> {
         matches!(p.state, PeerState::Up | PeerState::Purged)
             && !p.dead
             && !p.farewell
-            && self.link_to(peer).is_some_and(|link| super::keyed::by_key(link))
+            && self.link_to(peer).is_some_and(|link| link.needs_keys())
     }
 
     /// Asks a peer to leave alone what was lent to it for these operations.

@@ -7,7 +7,7 @@
 
 use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
-use super::keyed::{Parties, by_key, fetching};
+use super::keyed::Parties;
 use super::lanes::LONGEST_SHORT;
 use super::lent::Tell;
 use super::request::ShortGet;
@@ -415,7 +415,7 @@ impl Locked<'_> {
         };
         let copy = match direction {
             Direction::Out => Caps::PUT_ZCOPY,
-            Direction::In => fetching(link),
+            Direction::In => link.fetching(),
         };
         Ok(way_of(link, copy, len, 0, bulk, &shared.config))
     }
@@ -423,7 +423,7 @@ impl Locked<'_> {
     /// Whether transfers to a peer need keys.
     #[inline(always)]
     pub(super) fn keys_lead_to(&mut self, target: PeerId) -> bool {
-        self.link_to(target).is_some_and(|link| by_key(link))
+        self.link_to(target).is_some_and(|link| link.needs_keys())
     }
 
     /// A put or get as a transport carries it by key; `None` if it must go in packets.

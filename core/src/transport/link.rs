@@ -121,6 +121,19 @@ impl Link {
         self.caps
     }
 
+    /// Whether it carries puts and gets by keys alone.
+    pub(crate) fn needs_keys(&self) -> bool {
+        self.caps.contains(Caps::REGISTER) && !self.caps.intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
+    }
+
+    /// How data of a peer's comes here without packets: by a get, or by a put that the peer is
+    /// asked for.
+    #[inline(always)]
+    pub(crate) fn fetching(&self) -> Caps {
+        let gets = self.caps.contains(Caps::GET_ZCOPY) || !self.needs_keys();
+        if gets { Caps::GET_ZCOPY } else { Caps::PUT_ZCOPY }
+    }
+
     /// How much fits, as of the last [`refresh_attributes`](Self::refresh_attributes).
     #[inline(always)]
     pub fn limits(&self) -> &Limits {

@@ -1,6 +1,7 @@
 //! What one client says, and what it is answered: bytes in, bytes out.
 
-use crate::tables::{Caller, Tables};
+use crate::caller::Caller;
+use crate::tables::Tables;
 use lapis_adapters::protocol::{Reply, Request, VERSION, Why};
 use std::os::fd::OwnedFd;
 

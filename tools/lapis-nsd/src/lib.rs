@@ -16,6 +16,7 @@
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
+mod caller;
 mod conversation;
 mod eth;
 mod others;
@@ -24,6 +25,7 @@ mod server;
 mod tables;
 
 pub use adapters::{AdapterSpec, eth_adapters, soft_adapters};
+pub use caller::Caller;
 pub use conversation::{Answer, Conversation};
 pub use server::{Handle, Options, Server};
-pub use tables::{Caller, Tables, Users};
+pub use tables::{Tables, Users};

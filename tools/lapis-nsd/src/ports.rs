@@ -1,7 +1,7 @@
 //! Nodes and their ports, as GM has them: which host name and board is which node, and which window
 //! is behind which port. What GM's mapper did.
 
-use crate::tables::Caller;
+use crate::caller::Caller;
 use lapis_adapters::protocol::{MAX_REPLY, NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

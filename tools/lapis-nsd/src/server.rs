@@ -1,9 +1,10 @@
 //! The socket, the clients, and the ends of their processes.
 
 use crate::adapters::AdapterSpec;
+use crate::caller::Caller;
 use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
-use crate::tables::{Caller, Tables, Users};
+use crate::tables::{Tables, Users};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::channel::{self, Address, Channel};
 use lapis_adapters::protocol::{MAX_REQUEST, Reply};

@@ -16,6 +16,7 @@ mod ports;
 mod reservations;
 
 use crate::adapters::AdapterSpec;
+use crate::caller::Caller;
 use crate::others::Others;
 use crate::ports::{NewPort, Ports};
 use cards::{Card, Entry, Opened};
@@ -29,19 +30,6 @@ use std::os::fd::OwnedFd;
 
 /// The UDP port of window 0 of each interface: below those that systems give to programs.
 const FIRST_PORT: u16 = 28_672;
-
-/// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The connection.
-    pub client: u64,
-    /// Its user, as the kernel tells.
-    pub user: u32,
-    /// Its process, as the kernel tells.
-    pub process: u32,
-    /// Whether it may take adapters up and down: root, and the daemon's user.
-    pub administrator: bool,
-}
 
 /// An answer: the reply, and descriptors that go with it.
 type Answer = Result<(Reply, Vec<OwnedFd>), (Why, String)>;

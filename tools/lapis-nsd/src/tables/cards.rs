@@ -1,7 +1,8 @@
 //! Adapters with their windows, and who has each.
 
-use super::{Caller, FIRST_PORT};
+use super::FIRST_PORT;
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
+use crate::caller::Caller;
 use crate::eth::interface::{Interface, State};
 use crate::eth::netlink::Heard;
 use lapis_adapters::key::Key;

@@ -1,6 +1,7 @@
 //! Interfaces of an Ethernet, as the tables have them.
 
-use super::{Answer, Caller, Tables};
+use super::{Answer, Tables};
+use crate::caller::Caller;
 use crate::eth::netlink::Heard;
 use lapis_adapters::protocol::{Reply, Why};
 use std::net::IpAddr;

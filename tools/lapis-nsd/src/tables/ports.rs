@@ -1,6 +1,7 @@
 //! Ports of nodes: windows that other programs of their user find by node and number.
 
-use super::{Answer, Caller, FIRST_PORT, Tables};
+use super::{Answer, FIRST_PORT, Tables};
+use crate::caller::Caller;
 use crate::others::{Others, State};
 use crate::ports::{Away, Listed, NewPort};
 use lapis_adapters::fifo::Geometry;

@@ -1,6 +1,7 @@
 //! Windows that are kept for a user, by hand or while a task lives.
 
-use super::{Answer, Caller, Entry, Tables};
+use super::{Answer, Entry, Tables};
+use crate::caller::Caller;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Place, Reply, Why};
 
