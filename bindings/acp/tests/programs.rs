@@ -360,6 +360,7 @@ fn acprun_starts_programs_and_keeps_its_arguments_from_them() {
     assert!(refused.err.contains("unknown option \"--acp-what=1\""), "{}", refused.err);
     let _ = std::fs::remove_file(&nodes);
 }
+    acprun(&[&name, "hidden", "--acp-startermemsize=20000", "--acp-startermemsize-dl=4194304"]).expect(0);
 
 #[test]
 fn every_call_says_so_before_acp_init_and_after_acp_finalize() {
