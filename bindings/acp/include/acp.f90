@@ -970,6 +970,11 @@ module acp
       import
       type(acp_set_t), value :: set
     end subroutine acp_clear_set
+    function acp_collapse_set(set) bind(C, name="acp_collapse_set")
+      import
+      type(acp_set_t), value :: set
+      integer(acp_ga_t) :: acp_collapse_set
+    end function acp_collapse_set
     function acp_empty_set(set) bind(C, name="acp_empty_set")
       import
       type(acp_set_t), value :: set
@@ -1089,6 +1094,11 @@ module acp
       import
       type(acp_multiset_t), value :: set
     end subroutine acp_clear_multiset
+    function acp_collapse_multiset(set) bind(C, name="acp_collapse_multiset")
+      import
+      type(acp_multiset_t), value :: set
+      type(acp_set_t) :: acp_collapse_multiset
+    end function acp_collapse_multiset
     function acp_empty_multiset(set) bind(C, name="acp_empty_multiset")
       import
       type(acp_multiset_t), value :: set
