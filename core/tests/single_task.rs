@@ -1,7 +1,8 @@
 //! A job of one task: everything that a task can do with itself.
 
 use lapis_core::{
-    CompletionHandler, Context, Counter, Delivery, Destination, HandlerId, MemoryRegion, Notify, Run, Source,
+    CompletionHandler, Context, Counter, Delivery, Destination, Error, HandlerId, MemoryRegion, Notify,
+    RemoteMemory, Run, Source,
 };
 use std::ptr::NonNull;
 use std::sync::mpsc;
@@ -189,6 +190,37 @@ fn memory_of_this_task_takes_puts_gets_and_atomics() {
     assert_eq!(memory.atomic_u64(8).load(std::sync::atomic::Ordering::Relaxed), 9);
     assert!(context.put_bytes(remote.part(0, 4).unwrap(), b"hello").is_err());
     context.gfence().unwrap();
+}
+
+/// All of its own memory is mapped, and the name of a memory is a few plain numbers.
+#[test]
+fn what_a_task_does_not_give_to_others_is_refused_to_itself() {
+    let context = alone(false);
+    let mut private = Box::new(7u64);
+    let memory = context.alloc(64).unwrap();
+    let addr = (&raw mut *private).addr() as u64;
+    let forged = RemoteMemory { task: 0, addr, len: 8 };
+    let beyond = RemoteMemory { len: 128, ..memory.remote() };
+    for place in [forged, beyond] {
+        let len = place.len as usize;
+        let refused = |outcome: lapis_core::Result<()>| match outcome {
+            Err(Error::Refused(refusal)) => assert_eq!((refusal.addr, refusal.len), (place.addr, place.len)),
+            other => panic!("{other:?}"),
+        };
+        refused(context.put_bytes(place, &vec![1; len]));
+        refused(context.put_owned(place, vec![1; len]).map(drop));
+        refused(context.get_bytes(place, &mut vec![0; len]));
+        refused(context.get_owned(place).map(drop));
+    }
+    for outcome in [context.fetch_add(forged, 1), context.compare_and_swap(forged, 7, 8)] {
+        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+    }
+    assert_eq!(*private, 7);
+    let mut read = [0; 64];
+    memory.read(0, &mut read);
+    assert_eq!(read, [0; 64]);
+    drop(memory);
+    context.terminate().unwrap();
 }
 
 #[test]

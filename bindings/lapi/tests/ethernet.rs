@@ -23,12 +23,13 @@ fn name_of(source: &Path) -> String {
     source.file_stem().expect("sources have names").to_string_lossy().into_owned()
 }
 
-#[test]
-fn every_program_works_across_hosts() {
-    let Some(hosts) = Hosts::make("every_program_works_across_hosts") else { return };
+/// Runs one third of the programs: beside many busy processes all of them take most of an hour.
+fn programs_work_across_hosts(test: &str, third: usize) {
+    let Some(hosts) = Hosts::make(test) else { return };
     let all = sources("programs");
     assert!(all.len() > 30);
-    for source in all.iter().filter(|source| !TOO_LARGE.contains(&&*name_of(source))) {
+    let here = all.chunks(all.len().div_ceil(3)).nth(third).expect("three of them");
+    for source in here.iter().filter(|source| !TOO_LARGE.contains(&&*name_of(source))) {
         let tasks = setting(source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
         let mut job = Job::of(tasks);
         for pair in setting(source, "env:").iter().flat_map(|pairs| pairs.split(' ')) {
@@ -40,6 +41,21 @@ fn every_program_works_across_hosts() {
             hosts.run(job, &compile(std::slice::from_ref(source), &[]));
         }
     }
+}
+
+#[test]
+fn programs_work_across_hosts_first_third() {
+    programs_work_across_hosts("programs_work_across_hosts_first_third", 0);
+}
+
+#[test]
+fn programs_work_across_hosts_second_third() {
+    programs_work_across_hosts("programs_work_across_hosts_second_third", 1);
+}
+
+#[test]
+fn programs_work_across_hosts_last_third() {
+    programs_work_across_hosts("programs_work_across_hosts_last_third", 2);
 }
 
 #[test]

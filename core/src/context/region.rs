@@ -31,6 +31,9 @@ dyn_clone::clone_trait_object!(MemoryRegion);
 pub struct Attached {
     context: Context,
     remote: RemoteMemory,
+    /// Where it is mapped.
+    local: Option<NonNull<u8>>,
+    /// The same, where operations need not ask whether the memory is still there.
     direct: Option<NonNull<u8>>,
 }
 
@@ -48,8 +51,10 @@ impl Context {
     pub fn attach(&self, remote: RemoteMemory) -> Result<Attached> {
         self.usable()?;
         self.check_target(remote.task)?;
-        let direct = self.direct(remote.task, remote.addr, remote.len).and_then(NonNull::new);
-        Ok(Attached { context: self.clone(), remote, direct })
+        let local = self.direct(remote.task, remote.addr, remote.len).and_then(NonNull::new);
+        // All of this task's memory is mapped: what it gives to others may end before this does.
+        let direct = local.filter(|_| remote.task != self.task());
+        Ok(Attached { context: self.clone(), remote, local, direct })
     }
 }
 
@@ -59,7 +64,7 @@ impl MemoryRegion for Attached {
     }
 
     fn as_local_ptr(&self) -> Option<NonNull<u8>> {
-        self.direct
+        self.local
     }
 }
 

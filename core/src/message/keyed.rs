@@ -3,7 +3,9 @@
 //!
 //! A peer tells the keys of its regions to those that have asked (`state/regions.rs`). A put or get
 //! whose target is in none of them goes in packets, and so does one that the transport refuses: all
-//! of it again from the first piece that is not known to be there.
+//! of it again from the first piece that is not known to be there. Where this task copies by
+//! address itself, the safe interface's puts and gets look at the same regions, whose key is 0
+//! then.
 //!
 //! Puts of memory that is not registered here, and gets into it, are the transport's business. Long
 //! ones whose target has registered nothing are carried out by it (`lent`).
@@ -85,13 +87,19 @@ impl Locked<'_> {
     fn tell_region(&mut self, peer: PeerId, region: &Region, change: u16) {
         let p = &self.peers[peer];
         let route = p.route.index();
-        let Some(registration) = region.registrations.iter().find(|r| r.link == route) else { return };
         if p.state != PeerState::Up {
             return;
         }
+        let registration = region.registrations.iter().find(|r| r.link == route);
+        let key = match self.links.open.get(route) {
+            Some(link) if by_key(link) => registration.map(|r| r.key),
+            // The peer copies by address, from what it knows to be given.
+            _ => Some(0),
+        };
+        let Some(key) = key else { return };
         let mut header = Header::new(Kind::Region, 0, region.base);
         (header.user_header, header.total) = (change, region.len);
-        header.extra[0] = registration.key;
+        header.extra[0] = key;
         self.reply_packet(peer, &header, &[]);
     }
 
@@ -112,6 +120,16 @@ impl Locked<'_> {
             GONE => regions.remove(base, len, key),
             _ => regions.add(base, len, key),
         }
+    }
+
+    /// Whether this task may copy to and from a range of a task's memory itself, by what that task
+    /// has told. If not, packets do, which the target looks at; and so does what carries transfers
+    /// by key.
+    pub(super) fn may_reach(&mut self, target: PeerId, remote: u64, len: u64) -> bool {
+        if target == self.shared().task {
+            return self.regions.hold(remote, len);
+        }
+        self.keys_lead_to(target) || self.key_for(target, remote, len).is_some()
     }
 
     /// The key for a range of a peer's memory, as far as it has told. Whoever has not been asked is

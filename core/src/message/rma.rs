@@ -303,6 +303,9 @@ impl Locked<'_> {
         let len = source.len();
         let contiguous = source.contiguous().is_some();
         let (mut way, mut timed) = (self.way_to(target, Direction::Out, len, bulk)?, None);
+        if checked && way != Way::Packets && !self.may_reach(target, remote, len) {
+            way = Way::Packets;
+        }
         if way == Way::Direct && contiguous {
             (way, timed) = self.quicker(target, Direction::Out, len);
         }
@@ -350,6 +353,9 @@ impl Locked<'_> {
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
         let contiguous = !destination.place_of(0).is_null();
         let (mut way, mut timed) = (self.way_to(target, Direction::In, len, bulk)?, None);
+        if checked && way != Way::Packets && !self.may_reach(target, remote, len) {
+            way = Way::Packets;
+        }
         if way == Way::Direct && contiguous {
             (way, timed) = self.quicker(target, Direction::In, len);
         }
@@ -416,7 +422,7 @@ impl Locked<'_> {
 
     /// Whether transfers to a peer need keys.
     #[inline(always)]
-    fn keys_lead_to(&mut self, target: PeerId) -> bool {
+    pub(super) fn keys_lead_to(&mut self, target: PeerId) -> bool {
         self.link_to(target).is_some_and(|link| by_key(link))
     }
 

@@ -1,7 +1,7 @@
-//! Memory that transports reach by keys: what this task has registered, and what peers told of
-//! theirs.
+//! Memory that tasks give to each other: what this task has registered, with the transports that
+//! need a key for it, and what peers told of theirs.
 //!
-//! A peer is asked once, by the first transfer that a key would serve; from then on it tells of
+//! A peer is asked once, by the first transfer that would look there; from then on it tells of
 //! every region that comes and goes. So tasks that never put or get tell each other nothing, and a
 //! transfer never waits for an answer: until there is one, the data goes in packets.
 

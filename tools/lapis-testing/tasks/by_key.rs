@@ -22,14 +22,14 @@ fn exchange(context: &Context, mine: RemoteMemory) -> Result<Vec<RemoteMemory>> 
     Ok(all.iter().map(RemoteMemory::from_bytes).collect())
 }
 
-/// Whoever has put once, and fenced, knows the keys.
+/// Whoever has put once, and fenced, knows what there is, and the keys.
 fn learn_keys(context: &Context, far: RemoteMemory) -> Result<()> {
-    context.put_bytes(far, &[1])?;
+    context.put_bytes(far, &[1; LEN])?;
     context.gfence()
 }
 
 /// Puts to the right and gets what was put there, `ROUNDS` times; the packets that this took.
-fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
+fn rounds(context: &Context, far: RemoteMemory, arrivals: u64, checked: bool) -> Result<u64> {
     let before = context.statistics().total();
     let (sent, there, here) = (Counter::new(0), Counter::new(0), Counter::new(0));
     for round in 0..ROUNDS {
@@ -44,7 +44,7 @@ fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
                 target_counter: arrivals,
                 origin: Notify::counter(&sent),
                 completion: Notify::counter(&there),
-                checked: false,
+                checked,
             })?;
         }
         context.wait_counter(&sent, 1)?;
@@ -58,7 +58,7 @@ fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
                 destination: Destination::Contiguous(NonNull::from(back.as_mut_slice()).cast()),
                 target_counter: 0,
                 origin: Notify::counter(&here),
-                checked: false,
+                checked,
             })?;
         }
         context.wait_counter(&here, 1)?;
@@ -74,8 +74,9 @@ fn rounds(context: &Context, far: RemoteMemory, arrivals: u64) -> Result<u64> {
 }
 
 /// Transfers to memory of Lapis and to registered memory of the program's go without packets. Long
-/// ones to memory that is not registered any more are announced, shorter ones go in packets.
-pub(crate) fn by_key() -> Result<()> {
+/// ones to memory that is not registered any more are announced, shorter ones go in packets, where
+/// the transport needs keys.
+pub(crate) fn by_key(keys: bool) -> Result<()> {
     let context = join()?;
     let right = ((context.task() + 1) % context.tasks()) as usize;
     let arrived = Counter::new(0);
@@ -85,7 +86,7 @@ pub(crate) fn by_key() -> Result<()> {
     let memory = context.alloc(LEN)?;
     let far = exchange(&context, memory.remote())?;
     learn_keys(&context, far[right])?;
-    let packets = rounds(&context, far[right], counter)?;
+    let packets = rounds(&context, far[right], counter, true)?;
     assert!(packets < FEW, "{packets} packets to memory of Lapis");
     context.wait_counter(&arrived, ROUNDS as i32)?;
 
@@ -94,27 +95,38 @@ pub(crate) fn by_key() -> Result<()> {
     let registered = unsafe { context.register(NonNull::from(&mut *own).cast(), LEN)? };
     let far = exchange(&context, registered.remote())?;
     learn_keys(&context, far[right])?;
-    let packets = rounds(&context, far[right], counter)?;
+    let packets = rounds(&context, far[right], counter, true)?;
     assert!(packets < FEW, "{packets} packets to registered memory");
     context.wait_counter(&arrived, ROUNDS as i32)?;
 
     context.gfence()?;
+    if !keys {
+        println!("given: done");
+        return context.terminate();
+    }
     drop(registered);
     context.gfence()?;
     // The safe interface's check would refuse what is not registered: raw transfers are not
     // checked. Each is announced, and confirmed by a packet or two.
-    let packets = rounds(&context, far[right], counter)?;
+    let packets = rounds(&context, far[right], counter, false)?;
     assert!(packets < FEW + 2 * ROUNDS as u64, "{packets} packets announce long transfers");
     context.wait_counter(&arrived, ROUNDS as i32)?;
 
+    put_in_packets(&context, far[right], own)?;
+    println!("by-key: done");
+    context.terminate()
+}
+
+/// A put to memory that is registered no more, which is too short to be announced.
+fn put_in_packets(context: &Context, far: RemoteMemory, own: &mut [u64]) -> Result<()> {
     context.gfence()?;
     let before = context.statistics().total().packets_sent;
     let (data, there) = (filled(context.task(), SHORTER), Counter::new(0));
     // SAFETY: the memory is leaked; data and counter outlive the wait.
     unsafe {
         context.put(PutArgs {
-            target: far[right].task,
-            remote: far[right].addr,
+            target: far.task,
+            remote: far.addr,
             source: Source::Contiguous(data.as_ptr(), SHORTER as u64),
             target_counter: 0,
             origin: Notify::None,
@@ -129,8 +141,7 @@ pub(crate) fn by_key() -> Result<()> {
     let left = (context.task() + context.tasks() - 1) % context.tasks();
     // SAFETY: leaked, and nobody writes to it any more.
     check(left, SHORTER, unsafe { std::slice::from_raw_parts(own.as_ptr().cast(), SHORTER) });
-    println!("by-key: done");
-    context.terminate()
+    Ok(())
 }
 
 /// Long transfers of memory that nobody registers, whatever the transport refuses.
@@ -144,7 +155,7 @@ pub(crate) fn unregistered() -> Result<()> {
     let addr = own.as_mut_ptr().expose_provenance() as u64;
     let mine = RemoteMemory { task: context.task(), addr, len: LEN as u64 };
     let far = exchange(&context, mine)?;
-    rounds(&context, far[right], counter)?;
+    rounds(&context, far[right], counter, false)?;
     context.wait_counter(&arrived, ROUNDS as i32)?;
     context.gfence()?;
     println!("unregistered: done");

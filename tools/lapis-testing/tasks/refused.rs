@@ -13,26 +13,29 @@ use std::sync::Arc;
 const LENGTHS: [usize; 6] = [8, 1000, 5000, 40_000, 200_000, 3 << 20];
 /// Nothing is mapped there in any process.
 const NOWHERE: u64 = 0x100;
+const LONGEST: usize = LENGTHS[LENGTHS.len() - 1];
 
 /// Who the operations go to, and what the error handler has heard.
 struct Trial<'a> {
     context: &'a Context,
     target: u32,
+    /// What the target does not give: its address.
+    place: u64,
     told: &'a AtomicU64,
     /// A counter at the target.
     counter: u64,
 }
 
 impl Trial<'_> {
-    fn nowhere(&self, len: usize) -> RemoteMemory {
-        RemoteMemory { task: self.target, addr: NOWHERE, len: len as u64 }
+    fn place(&self, len: usize) -> RemoteMemory {
+        RemoteMemory { task: self.target, addr: self.place, len: len as u64 }
     }
 
     /// An error that has to be the target's refusal.
     #[track_caller]
     fn is<T: std::fmt::Debug>(&self, outcome: Result<T>, access: Access, len: usize) {
         let expected =
-            Refusal { task: self.target, access, addr: NOWHERE, len: len as u64, reason: Reason::Outside };
+            Refusal { task: self.target, access, addr: self.place, len: len as u64, reason: Reason::Outside };
         match outcome {
             Err(Error::Refused(refusal)) => assert_eq!(refusal, expected),
             other => panic!("{expected}, but: {other:?}"),
@@ -41,7 +44,7 @@ impl Trial<'_> {
 
     /// Those of whose end the caller is told.
     fn told_to_the_caller(&self, len: usize) -> Result<()> {
-        let (context, there) = (self.context, self.nowhere(len));
+        let (context, there) = (self.context, self.place(len));
         let before = self.told.load(Ordering::Relaxed);
         let put = context.put_owned(there, filled(1, len))?;
         let get = context.get_owned(there)?;
@@ -55,7 +58,7 @@ impl Trial<'_> {
 
     /// Those of which at most counters would be told: the error handler is.
     fn told_to_the_handler(&self, len: usize) -> Result<()> {
-        let (context, there) = (self.context, self.nowhere(len));
+        let (context, there) = (self.context, self.place(len));
         let mut expected = self.told.load(Ordering::Relaxed);
         match context.put_bytes(there, &filled(1, len)) {
             // The data was the library's before the target had a say.
@@ -69,7 +72,7 @@ impl Trial<'_> {
         unsafe {
             context.put(PutArgs {
                 target: self.target,
-                remote: NOWHERE,
+                remote: self.place,
                 source: Source::Contiguous(data.as_ptr(), len as u64),
                 target_counter: self.counter,
                 origin: Notify::counter(&sent),
@@ -78,7 +81,7 @@ impl Trial<'_> {
             })?;
             context.get(GetArgs {
                 target: self.target,
-                remote: NOWHERE,
+                remote: self.place,
                 len: len as u64,
                 destination: Destination::Contiguous(NonNull::from(back.as_mut_slice()).cast()),
                 target_counter: self.counter,
@@ -110,15 +113,20 @@ pub(crate) fn refused() -> Result<()> {
     let arrived = Counter::new(0);
     let mine = context.alloc(8 * tasks as usize)?;
     let counters = context.all_gather(&std::ptr::from_ref(&arrived).expose_provenance().to_le_bytes())?;
+    let private = vec![0u8; LONGEST];
+    let places = context.all_gather(&private.as_ptr().expose_provenance().to_le_bytes())?;
     let all = context.all_gather(&mine.remote().to_bytes())?;
     let (all, _) = all.as_chunks();
     for target in 0..tasks {
         let counter = counters[8 * target as usize..].first_chunk().map_or(0, |c| u64::from_le_bytes(*c));
-        let trial = Trial { context: &context, target, told: &told, counter };
-        // A task's own memory is its own to name: loads and stores, without a message.
-        for len in LENGTHS.into_iter().filter(|_| target != me) {
-            trial.told_to_the_caller(len)?;
-            trial.told_to_the_handler(len)?;
+        let private = places[8 * target as usize..].first_chunk().map_or(0, |c| u64::from_le_bytes(*c));
+        // A task's own memory is its own to name, but for the safe interface.
+        for (place, len) in [NOWHERE, private].into_iter().flat_map(|place| LENGTHS.map(|len| (place, len))) {
+            if target != me {
+                let trial = Trial { context: &context, target, place, told: &told, counter };
+                trial.told_to_the_caller(len)?;
+                trial.told_to_the_handler(len)?;
+            }
         }
         let far = RemoteMemory::from_bytes(&all[target as usize]);
         let own = far.part(8 * u64::from(me), 8).expect("a word of it");
@@ -130,7 +138,8 @@ pub(crate) fn refused() -> Result<()> {
     }
     context.gfence()?;
     assert_eq!(arrived.value(), 0, "nothing has come");
-    let least = 2 * LENGTHS.len() as u64 * u64::from(tasks - 1);
+    assert!(private.iter().all(|byte| *byte == 0), "what is given to nobody is as it was");
+    let least = 4 * LENGTHS.len() as u64 * u64::from(tasks - 1);
     println!("refused: {}", told.load(Ordering::Relaxed) >= least);
     context.terminate()
 }

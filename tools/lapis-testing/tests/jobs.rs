@@ -75,6 +75,16 @@ fn what_a_target_refuses_ends_at_its_origin_with_the_reason() {
     }
 }
 
+/// The safe interface copies by address what it has been told of: nothing that is given goes in
+/// packets for want of a key.
+#[test]
+fn what_a_target_gives_is_copied_straight() {
+    for interrupts in ["yes", "no"] {
+        let job = Job::new(3).var("LAPIS_TRANSPORT", "shm").var("LAPIS_INTERRUPT", interrupts);
+        expect_from_all(run(&job.var("LAPIS_SHM_COPY", "cma"), &["given"]), 3, "given: done");
+    }
+}
+
 #[test]
 fn fences_hold_in_a_storm() {
     for tasks in [2, 4, 8] {
