@@ -29,7 +29,10 @@ static acp_ga_t counter(acp_map_t table, const char *word)
     acp_pair_t pair = {key(word), {scratch + 64, sizeof(uint64_t)}};
     memset(local + 64, 0, sizeof(uint64_t));
     acp_insert(map, table, pair);
-    return acp_dereference_map_it(acp_find(map, table, pair.first)).second.ga;
+    acp_map_it_t it = acp_find(map, table, pair.first);
+    if (it.elem == ACP_GA_NULL)
+        acp_abort("a word can't be inserted");
+    return acp_dereference_map_it(it).second.ga;
 }
 
 static uint64_t value(acp_ga_t place)
@@ -46,12 +49,16 @@ int main(int argc, char **argv)
     for (int rank = 0; rank < procs; rank++)
         ranks[rank] = rank;
     scratch = acp_malloc(256, me);
+    if (scratch == ACP_GA_NULL)
+        acp_abort("no memory for arguments");
     local = acp_query_address(scratch);
 
     /* The first process makes the table; the others read its place from its starter memory. */
     acp_map_t table = {ACP_GA_NULL, procs, 16};
     if (me == 0) {
         table = acp_create(map, procs, ranks, 16, 0);
+        if (table.ga == ACP_GA_NULL)
+            acp_abort("no memory for the table");
         *(acp_ga_t *)acp_query_address(acp_query_starter_ga(0)) = table.ga;
     }
     acp_sync();

@@ -37,6 +37,8 @@ int main(int argc, char **argv)
      * process, where its queue is and how many tasks it had; at the first one, the totals, too. */
     uint64_t mine = me == 0 ? TASKS : 1;
     acp_ga_t queue = acp_malloc(8 * (1 + mine), me);
+    if (scratch == ACP_GA_NULL || queue == ACP_GA_NULL)
+        acp_abort("no memory for the queue");
     uint64_t *row = acp_query_address(queue);
     row[0] = 0;
     for (uint64_t task = 1; task <= mine; task++)

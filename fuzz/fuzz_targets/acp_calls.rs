@@ -29,6 +29,23 @@ struct Hashed {
     slots: u64,
 }
 
+/// An iterator of a list, too: the list and an element.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ListIt {
+    list: u64,
+    elem: u64,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct HashedIt {
+    of: Hashed,
+    rank: c_int,
+    slot: c_int,
+    elem: u64,
+}
+
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SequenceIt {
@@ -66,6 +83,31 @@ unsafe extern "C" {
     safe fn acp_swap_vector(one: u64, other: u64);
     safe fn acp_size_vector(vector: u64) -> usize;
     safe fn acp_clear_list(list: u64);
+    safe fn acp_create_list_3(rank: c_int) -> u64;
+    safe fn acp_destroy_list(list: u64);
+    safe fn acp_insert_list_3(it: ListIt, elem: Element, rank: c_int) -> ListIt;
+    safe fn acp_erase_list_3(it: ListIt) -> ListIt;
+    safe fn acp_splice_list(one: ListIt, other: ListIt);
+    safe fn acp_advance_list_it(it: ListIt, n: c_int) -> ListIt;
+    safe fn acp_dereference_list_it(it: ListIt) -> Element;
+    safe fn acp_begin_list_3(list: u64) -> ListIt;
+    safe fn acp_insert_deque(it: SequenceIt, ga: u64, size: usize) -> SequenceIt;
+    safe fn acp_dereference_deque_it(it: SequenceIt, size: usize) -> Pair;
+    safe fn acp_create_deque(size: usize, rank: c_int) -> u64;
+    safe fn acp_pop_front_deque(deque: u64, size: usize);
+    safe fn acp_destroy_deque(deque: u64);
+    fn acp_create_multiset(ranks: c_int, list: *const c_int, slots: c_int, rank: c_int) -> Hashed;
+    safe fn acp_insert_multiset(set: Hashed, key: Element) -> c_int;
+    safe fn acp_collapse_multiset(set: Hashed) -> Hashed;
+    safe fn acp_collapse_set(set: Hashed) -> u64;
+    safe fn acp_destroy_multiset(set: Hashed);
+    safe fn acp_increment_map_it(it: HashedIt) -> HashedIt;
+    safe fn acp_dereference_map_it(it: HashedIt) -> Pair;
+    safe fn acp_begin_map(map: Hashed) -> HashedIt;
+    safe fn acp_query_segbuf_tail(segbuf: *mut c_void) -> i64;
+    safe fn acp_free_segbuf(segbuf: *mut c_void) -> c_int;
+    safe fn acp_destroy_ws(wsd: *mut c_void);
+    safe fn acp_read_ws(wsd: *mut c_void, ga: u64, size: usize, offset: usize) -> c_int;
     fn acp_create_map(ranks: c_int, list: *const c_int, slots: c_int, rank: c_int) -> Hashed;
     safe fn acp_destroy_map(map: Hashed);
     safe fn acp_insert_map(map: Hashed, pair: Pair) -> c_int;
@@ -145,13 +187,21 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let ranks = [0];
     // SAFETY: a list of one rank.
     let map = unsafe { acp_create_map(1, ranks.as_ptr(), 3, 0) };
+    let (list, deque) = (acp_create_list_3(0), acp_create_deque(16, 0));
+    let structures = Structures { vector, map, list, deque };
     let mut input = Input(data);
     while !input.0.is_empty() {
-        call(&mut input, (here, gone, key), vector, map);
+        if input.byte().is_multiple_of(2) {
+            call(&mut input, (here, gone, key), vector, map);
+        } else {
+            call_structure(&mut input, (here, gone), structures);
+        }
     }
     acp_complete(u64::MAX);
     acp_destroy_vector(vector);
     acp_destroy_map(map);
+    acp_destroy_list(list);
+    acp_destroy_deque(deque);
     assert_eq!(acp_unregister_memory(key), 0);
     assert!(memory[..WORDS].iter().chain(&memory[2 * WORDS..]).all(|word| *word == GUARD));
 });
@@ -184,13 +234,81 @@ fn call(input: &mut Input<'_>, (here, gone, key): (u64, u64, u64), vector: u64, 
         16 => drop((acp_nbrecv_ch(handle, null_mut(), input.size()), acp_wait_ch(handle))),
         17 => acp_push_back_vector(vector, one, input.size() % 4096),
         18 => drop(acp_erase_vector(
-            SequenceIt { sequence: [vector, one][usize::from(input.byte() % 2)], index: input.word() as c_int },
+            SequenceIt {
+                sequence: [vector, one][usize::from(input.byte() % 2)],
+                index: input.word() as c_int,
+            },
             input.size(),
         )),
         19 => acp_swap_vector(vector, one),
         20 => drop((acp_size_vector(one), acp_size_map(wild), acp_clear_list(one))),
         21 => drop(acp_insert_map(map, pair)),
         22 => drop((acp_retrieve_map(map, pair), acp_retrieve_map(wild, pair), acp_insert_map(wild, pair))),
-        _ => drop((acp_isready_segbuf(handle), acp_ack_segbuf(handle), acp_register_memory(null_mut(), 8, 0))),
+        _ => {
+            drop((acp_isready_segbuf(handle), acp_ack_segbuf(handle), acp_register_memory(null_mut(), 8, 0)))
+        }
     }
+}
+
+#[derive(Clone, Copy)]
+struct Structures {
+    vector: u64,
+    map: Hashed,
+    list: u64,
+    deque: u64,
+}
+
+fn call_structure(input: &mut Input<'_>, (here, gone): (u64, u64), of: Structures) {
+    let which = input.byte();
+    let (one, other) = (input.place(here, gone), input.place(here, gone));
+    let element = Element { ga: one, size: input.size() };
+    let wild = Hashed { ga: one, ranks: input.word() % 4, slots: input.word() % 4 };
+    let handle = without_provenance_mut::<c_void>(input.byte() as usize);
+    // An element that there is, or none.
+    let begin = acp_begin_list_3(of.list);
+    let list = [of.list, other, of.vector][usize::from(input.byte() % 3)];
+    let it =
+        [begin, ListIt { list, elem: one }, ListIt { list, elem: of.list }][usize::from(input.byte() % 3)];
+    let place = SequenceIt {
+        sequence: [of.deque, one][usize::from(input.byte() % 2)],
+        index: input.word() as c_int % 70,
+    };
+    let mut met = acp_begin_map(of.map);
+    match which % 16 {
+        0..3 => drop(acp_insert_list_3(it, element, input.rank())),
+        3 => drop(acp_erase_list_3(it)),
+        4 => acp_splice_list(it, begin),
+        5 => drop(acp_advance_list_it(it, input.word() as c_int % 1000)),
+        6 => drop(acp_dereference_list_it(it)),
+        7 => drop(acp_insert_deque(place, one, input.size() % 4096)),
+        8 => drop(acp_dereference_deque_it(place, input.size())),
+        9 => acp_pop_front_deque(of.deque, input.size()),
+        10 => {
+            (met.rank, met.slot) = (input.byte().into(), input.word() as c_int);
+            drop((acp_increment_map_it(met), acp_dereference_map_it(met)));
+        }
+        11 => {
+            met.elem = one;
+            drop((acp_increment_map_it(met), acp_dereference_map_it(met)));
+        }
+        12 => collapse(element),
+        13 => drop((acp_collapse_set(wild), acp_collapse_multiset(wild), acp_collapse_set(of.map))),
+        14 => drop((acp_query_segbuf_tail(handle), acp_free_segbuf(handle))),
+        _ => drop((acp_destroy_ws(handle), acp_read_ws(handle, one, input.size(), input.size()))),
+    }
+}
+
+/// A multiset with at most one key becomes a set, and that a list, which holds it.
+fn collapse(key: Element) {
+    let ranks = [0];
+    // SAFETY: a list of one rank.
+    let counts = unsafe { acp_create_multiset(1, ranks.as_ptr(), 2, 0) };
+    let inserted = acp_insert_multiset(counts, key);
+    let set = acp_collapse_multiset(counts);
+    acp_destroy_multiset(counts);
+    let list = acp_collapse_set(set);
+    assert_ne!(list, 0);
+    let first = acp_dereference_list_it(acp_begin_list_3(list));
+    assert_eq!(first.size, if inserted == 1 { key.size + 8 } else { 0 });
+    acp_destroy_list(list);
 }

@@ -5,9 +5,10 @@
 !
 ! Calls are those of C, which man acp(3) and the headers describe: addresses, keys, handles, vectors,
 ! lists and deques are integers; channels, requests, segmented buffers and workspaces are of type
-! c_ptr. acp_init() without arguments leaves the command line as it is. Strings end with
-! c_null_char. What acp_query_address gives becomes an array by c_f_pointer. Memory that other
-! processes write wants the attribute asynchronous or volatile.
+! c_ptr. acp_init() without arguments reads what acprun adds to the command line, and leaves it
+! there: skip words that begin with --acp-. Strings end with c_null_char. What acp_query_address gives
+! becomes an array by c_f_pointer. Memory that other processes write wants the attribute asynchronous
+! or volatile.
 !
 ! Names of release 1.0 are its calls; those of release 3.0 that have other arguments end in _3.
 !
@@ -969,6 +970,11 @@ module acp
       import
       type(acp_set_t), value :: set
     end subroutine acp_clear_set
+    function acp_collapse_set(set) bind(C, name="acp_collapse_set")
+      import
+      type(acp_set_t), value :: set
+      integer(acp_ga_t) :: acp_collapse_set
+    end function acp_collapse_set
     function acp_empty_set(set) bind(C, name="acp_empty_set")
       import
       type(acp_set_t), value :: set
@@ -1088,6 +1094,11 @@ module acp
       import
       type(acp_multiset_t), value :: set
     end subroutine acp_clear_multiset
+    function acp_collapse_multiset(set) bind(C, name="acp_collapse_multiset")
+      import
+      type(acp_multiset_t), value :: set
+      type(acp_set_t) :: acp_collapse_multiset
+    end function acp_collapse_multiset
     function acp_empty_multiset(set) bind(C, name="acp_empty_multiset")
       import
       type(acp_multiset_t), value :: set

@@ -16,7 +16,10 @@ extern "C" {
 
 /* Infrastructure */
 
-/* Joins the job and takes ACP's own arguments out of the program's; both may be NULL. */
+/*
+ * Joins the job and takes ACP's own arguments out of the program's. Both may be NULL: then they
+ * count, too, and stay in the command line.
+ */
 extern int acp_init(int *argc, char ***argv);
 extern int acp_finalize(void);
 /* All processes take the ranks that they name; memory, channels and handles are void. */

@@ -297,7 +297,7 @@ extern int acp_distance_deque_it(acp_deque_it_t first, acp_deque_it_t last);
  * least one. Calls with one key are done as a whole; those that concern many keys are not: others
  * may see them half done.
  *
- * acp_insert_* gives 1, or 0 if it fails or the key is there. acp_remove_* of a key that is not
+ * acp_insert_* gives 1, or 0 if it fails, or if a map has the key. acp_remove_* of a key that is not
  * there does nothing. acp_find_* gives the end if there is no such key. An iterator whose elem is
  * ACP_GA_NULL is the end, or of a call that failed. acp_size_* counts keys, equal ones once.
  * Merging and moving keep the elements that are there already (multisets add up how often);
@@ -329,6 +329,8 @@ extern void acp_assign_local_set(acp_set_t set1, acp_set_t set2);
 extern acp_set_it_t acp_begin_set(acp_set_t set);
 extern acp_set_it_t acp_begin_local_set(acp_set_t set);
 extern void acp_clear_set(acp_set_t set);
+/* The set becomes a list of its keys, which stay in their processes. There is no set then. */
+extern acp_list_t acp_collapse_set(acp_set_t set);
 extern int acp_empty_set(acp_set_t set);
 extern int acp_empty_local_set(acp_set_t set);
 extern acp_set_it_t acp_end_set(acp_set_t set);
@@ -367,6 +369,11 @@ extern void acp_assign_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
 extern acp_multiset_it_t acp_begin_multiset(acp_multiset_t set);
 extern acp_multiset_it_t acp_begin_local_multiset(acp_multiset_t set);
 extern void acp_clear_multiset(acp_multiset_t set);
+/*
+ * The multiset becomes a set, whose keys have in front of them how often they were there: 8 bytes,
+ * the highest one first. If that fails, the multiset is as it was.
+ */
+extern acp_set_t acp_collapse_multiset(acp_multiset_t set);
 extern int acp_empty_multiset(acp_multiset_t set);
 extern int acp_empty_local_multiset(acp_multiset_t set);
 extern acp_multiset_it_t acp_end_multiset(acp_multiset_t set);

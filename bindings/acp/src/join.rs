@@ -4,6 +4,7 @@ use crate::address::Space;
 use crate::channel::Channels;
 use crate::channel_lane::Lanes;
 use crate::data::{Data, table_messages};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
 use crate::order::Order;
@@ -137,7 +138,10 @@ impl Process {
         let wanted = u32::try_from(rank).ok().filter(|rank| *rank < self.context.tasks());
         self.settle()?;
         // Before anything is forgotten, so that a refusal changes nothing; it is everybody's.
-        self.meet(wanted.unwrap_or(u32::MAX))?;
+        match self.meet(wanted.unwrap_or(u32::MAX)) {
+            Err(Error::Rank) => return Err(Error::Rank).of("rank", rank),
+            met => met?,
+        }
         let world = self.world();
         self.regions().clear();
         *self.heap() = Heap::new(self.settings.heap);

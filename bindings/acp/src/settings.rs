@@ -24,6 +24,19 @@ impl Default for Settings {
 pub(crate) const OURS: &str = "--acp-";
 
 impl Settings {
+    /// What the process's own command line says, for programs that keep it to themselves: Fortran
+    /// ones, and those that give acp_init NULL. Nothing can be taken out of it.
+    pub(crate) fn of_command_line() -> Result<Self> {
+        let mut settings = Self::default();
+        for word in std::env::args_os().skip(1) {
+            let text = word.to_string_lossy();
+            if text.starts_with(OURS) {
+                settings.take(&text)?;
+            }
+        }
+        Ok(settings)
+    }
+
     /// Takes one argument that begins with [`OURS`].
     pub(crate) fn take(&mut self, argument: &str) -> Result {
         let refused = || {

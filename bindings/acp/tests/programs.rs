@@ -188,6 +188,11 @@ fn sets_multisets_and_maps_do_what_a_model_does() {
 }
 
 #[test]
+fn multisets_become_sets_and_sets_become_lists() {
+    succeeds("collapsed");
+}
+
+#[test]
 fn keys_that_several_change_at_once_are_neither_lost_nor_torn() {
     succeeds("shared_hashed");
 }
@@ -355,6 +360,7 @@ fn acprun_starts_programs_and_keeps_its_arguments_from_them() {
     let name = program.to_string_lossy();
     let sizes = ["--acp-startermemsize=20000", &name, "one", "--acp-startermemsize-dl=4194304", "two"];
     acprun(&sizes).expect(0);
+    acprun(&[&name, "hidden", "--acp-startermemsize=20000", "--acp-startermemsize-dl=4194304"]).expect(0);
     let refused = acprun(&[&name, "one", "--acp-what=1", "two"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(refused.err.contains("unknown option \"--acp-what=1\""), "{}", refused.err);

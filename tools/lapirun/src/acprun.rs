@@ -118,6 +118,9 @@ pub enum Wish {
 
 /// Entry of the `acprun` command.
 pub fn main() -> ExitCode {
+    if crate::agent::is_meant() {
+        return crate::agent::main();
+    }
     match translate(std::env::args_os().skip(1).collect(), &|name| std::env::var(name).ok()) {
         Ok(Wish::Job(spec)) => finish("acprun", crate::run(&spec)),
         Ok(Wish::Help) => {

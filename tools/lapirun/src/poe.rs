@@ -120,6 +120,9 @@ pub enum PoeError {
 
 /// Entry of the `poe` command.
 pub fn main() -> ExitCode {
+    if crate::agent::is_meant() {
+        return crate::agent::main();
+    }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some("-h" | "-help" | "--help") = words.first().and_then(|w| w.to_str()) {
         println!("{USAGE}");

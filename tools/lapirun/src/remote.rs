@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) use silence::Listening;
 
-use crate::hosts;
 use crate::rollcall::Report;
 use crate::spawn::Outcome;
 use crate::wire::{self, Frame, Inbox, Order};
+use crate::{agent, hosts};
 
 /// One agent.
 pub(crate) struct Remote {
@@ -94,18 +94,18 @@ fn detach(command: &mut Command, mask: libc::sigset_t) {
 impl Remote {
     /// Starts the agent of a branch by the order's remote command, and gives it its order.
     pub(crate) fn start(order: &Order, mask: libc::sigset_t) -> io::Result<Self> {
-        let agent = std::env::current_exe()?;
+        let itself = std::env::current_exe()?;
         let words = hosts::command(&order.remote, &order.machine.host);
         let mut command = match words.split_first() {
             Some((first, rest)) => {
                 let mut command = Command::new(OsString::from(first));
-                command.args(rest).arg(agent);
+                command.args(rest).arg(itself);
                 command
             }
-            None => Command::new(agent),
+            None => Command::new(itself),
         };
         detach(&mut command, mask);
-        let mut child = command.arg("--agent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.arg(agent::WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

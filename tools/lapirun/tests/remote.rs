@@ -41,6 +41,31 @@ fn a_hostfile_and_a_count_place_the_tasks() {
     assert_eq!(done.sorted(), ["0 x", "1 y", "2 y"]);
 }
 
+/// On another machine each command is started again, under its own name.
+#[test]
+fn poe_and_acprun_reach_other_hosts() {
+    let file = std::env::temp_dir().join(format!("lapirun-hosts-of-others-{}", std::process::id()));
+    std::fs::write(&file, "127.0.0.2\n127.0.0.2\n127.0.0.3\n").unwrap();
+    let name = file.to_string_lossy();
+    let show = ["sh", "-c", "echo $MP_CHILD of $MP_PROCS $WHERE"];
+    let there = ["0 of 3 127.0.0.2", "1 of 3 127.0.0.2", "2 of 3 127.0.0.3"];
+
+    let mut command = poe();
+    command.args(show).args(["-procs", "3", "-hostfile", &name]).env("LAPIS_REMOTE", "env WHERE={host}");
+    assert_eq!(run(command).expect(0).sorted(), there);
+    let mut command = acprun();
+    command.args(["-np", "3", &format!("--acp-nodefile={name}"), "-ssh", "env WHERE={host}"]).args(show);
+    assert_eq!(run(command).expect(0).sorted(), there);
+    let mut command = acprun();
+    command.args(["-np", "3", "-nodefile", &name]).args([TASK, "exchange", "10"]);
+    let done = run({
+        command.env("LAPIS_REMOTE", "env WHERE={host}");
+        command
+    });
+    assert_eq!(done.expect(0).sorted(), ["done 0", "done 1", "done 2"]);
+    std::fs::remove_file(&file).unwrap();
+}
+
 #[test]
 fn folder_variables_and_output_are_the_launchers() {
     let folder = std::env::temp_dir().canonicalize().unwrap();

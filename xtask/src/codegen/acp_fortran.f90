@@ -1,8 +1,9 @@
 ! Calls are those of C, which man acp(3) and the headers describe: addresses, keys, handles, vectors,
 ! lists and deques are integers; channels, requests, segmented buffers and workspaces are of type
-! c_ptr. acp_init() without arguments leaves the command line as it is. Strings end with
-! c_null_char. What acp_query_address gives becomes an array by c_f_pointer. Memory that other
-! processes write wants the attribute asynchronous or volatile.
+! c_ptr. acp_init() without arguments reads what acprun adds to the command line, and leaves it
+! there: skip words that begin with --acp-. Strings end with c_null_char. What acp_query_address gives
+! becomes an array by c_f_pointer. Memory that other processes write wants the attribute asynchronous
+! or volatile.
 !
 ! Names of release 1.0 are its calls; those of release 3.0 that have other arguments end in _3.
 !

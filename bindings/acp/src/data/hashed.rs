@@ -15,6 +15,7 @@ use super::control::{size_of_block, sum};
 use super::list::fresh_number;
 use super::table_words::{Found, Kind, Order, Task};
 use super::{Element, Pair};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 
@@ -45,7 +46,7 @@ pub struct HashedIt {
 }
 
 /// Words of the control block's body: tables, buckets, number.
-const WORDS: usize = 3;
+pub(super) const WORDS: usize = 3;
 const DIRECTORY: u64 = size_of_block(WORDS);
 
 /// A number that all processes find for a key.
@@ -55,6 +56,13 @@ fn hash(key: &[u8]) -> u64 {
         word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
         sum(seed, &[u64::from_le_bytes(word)])
     })
+}
+
+impl HashedIt {
+    /// Says that this is no element's.
+    fn is_none<T>(self) -> Result<T> {
+        Err(Error::Iterator).at("the iterator's element", self.elem)
+    }
 }
 
 impl Hashed {
@@ -78,7 +86,7 @@ impl Hashed {
 }
 
 /// Key and value of an element, apart.
-fn apart(found: &Found) -> Result<(&[u8], &[u8])> {
+pub(super) fn apart(found: &Found) -> Result<(&[u8], &[u8])> {
     found.data.split_at_checked(found.key as usize).ok_or(Error::Internal)
 }
 
@@ -86,7 +94,13 @@ fn apart(found: &Found) -> Result<(&[u8], &[u8])> {
 impl Process {
     fn check_hashed(&self, kind: Kind, of: Hashed) -> Result {
         let [ranks, slots, _]: [u64; WORDS] = self.load(of.ga, kind.mark())?;
-        if (ranks, slots) == (of.ranks, of.slots) { Ok(()) } else { Err(Error::Structure) }
+        if ranks != of.ranks {
+            return Err(Error::Structure).size_of("the structure's num_ranks", of.ranks);
+        }
+        if slots != of.slots {
+            return Err(Error::Structure).size_of("the structure's num_slots", of.slots);
+        }
+        Ok(())
     }
 
     /// The address of one table. That of another process's structure is checked by who has it.
@@ -104,7 +118,7 @@ impl Process {
     }
 
     /// The tables from one index to before another one.
-    fn tables(&self, kind: Kind, of: Hashed, local: bool) -> Result<Vec<(u64, u64)>> {
+    pub(super) fn tables(&self, kind: Kind, of: Hashed, local: bool) -> Result<Vec<(u64, u64)>> {
         self.check_hashed(kind, of)?;
         let mut tables = vec![0; of.ranks as usize];
         self.read_words(of.ga + DIRECTORY, &mut tables)?;
@@ -120,15 +134,15 @@ impl Process {
 
     /// Makes a structure with a table for each of the ranks, and its control block with another.
     pub(crate) fn create_hashed(&self, kind: Kind, ranks: &[i32], slots: i32, rank: u32) -> Result<Hashed> {
-        let slots = u64::try_from(slots).ok().filter(|slots| *slots > 0).ok_or(Error::Size)?;
+        let known = u64::try_from(slots).ok().filter(|slots| *slots > 0);
+        let slots = known.ok_or(Error::Size).of("num_slots", slots)?;
         if ranks.is_empty() {
             return Err(Error::Size);
         }
         let mut wanted = Vec::new();
         for rank in ranks {
-            let rank = u32::try_from(*rank).map_err(|_| Error::Rank)?;
-            self.world().block(rank)?;
-            wanted.push(rank);
+            let known = u32::try_from(*rank).ok().filter(|rank| *rank < self.context.tasks());
+            wanted.push(known.ok_or(Error::Rank).of("ranks", *rank)?);
         }
         wanted.sort_unstable();
         let number = fresh_number(self);
@@ -188,7 +202,10 @@ impl Process {
     }
 
     fn key_bytes(&self, key: Element) -> Result<Vec<u8>> {
-        if key.size == 0 { Err(Error::Size) } else { self.read_bytes(key.ga, key.size as u64) }
+        if key.size == 0 {
+            return Err(Error::Size).of("the key's size", 0);
+        }
+        self.read_bytes(key.ga, key.size as u64).at("the key's address", key.ga)
     }
 
     /// Looks for a key; gives its place, or the end.
@@ -218,7 +235,8 @@ impl Process {
     pub(crate) fn retrieve(&self, of: Hashed, pair: Pair) -> Result<u64> {
         let found = self.value_of(of, &self.key_bytes(pair.first)?, pair.second.size as u64)?;
         if !found.data.is_empty() {
-            self.write_bytes(pair.second.ga, &found.data)?;
+            let ga = pair.second.ga;
+            self.write_bytes(ga, &found.data).at("the value's address", ga)?;
         }
         Ok(found.data.len() as u64)
     }
@@ -230,7 +248,10 @@ impl Process {
             Kind::Set => (Vec::new(), 0),
             Kind::Multiset => (Vec::new(), 1),
             Kind::Map if pair.second.size == 0 => (Vec::new(), 0),
-            Kind::Map => (self.read_bytes(pair.second.ga, pair.second.size as u64)?, pair.second.size as u64),
+            Kind::Map => {
+                let Element { ga, size } = pair.second;
+                (self.read_bytes(ga, size as u64).at("the value's address", ga)?, size as u64)
+            }
         };
         self.insert_bytes(kind, of, (&key, &value), extra)
     }
@@ -299,10 +320,10 @@ impl Process {
     /// The next element, or the end.
     pub(crate) fn next_hashed(&self, kind: Kind, it: HashedIt) -> Result<HashedIt> {
         let (index, slot) = (u64::try_from(it.rank), u64::try_from(it.slot));
-        let (Ok(index), Ok(slot), true) = (index, slot, it.elem != 0) else { return Err(Error::Iterator) };
-        let table = self.table_of(kind, it.of, index)?;
+        let (Ok(index), Ok(slot), true) = (index, slot, it.elem != 0) else { return it.is_none() };
+        let table = self.table_of(kind, it.of, index).at("the iterator's element", it.elem)?;
         let order = Order { slot, elem: it.elem, ..it.of.order(kind, Task::Next, table) };
-        let found = self.on_table(&order)?;
+        let found = self.on_table(&order).at("the iterator's element", it.elem)?;
         if found.elem == 0 {
             return self.first_from(kind, it.of, index + 1);
         }
@@ -313,13 +334,13 @@ impl Process {
     pub(crate) fn dereference_hashed(&self, kind: Kind, it: HashedIt) -> Result<Pair> {
         let [_, _, number]: [u64; WORDS] = self.load(it.of.ga, kind.mark())?;
         if it.elem == 0 || !it.elem.is_multiple_of(16) {
-            return Err(Error::Iterator);
+            return it.is_none();
         }
         let mut words = [0; 4];
-        self.read_words(it.elem, &mut words)?;
+        self.read_words(it.elem, &mut words).at("the iterator's element", it.elem)?;
         let [owner, _, key, extra] = words;
         if owner != number {
-            return Err(Error::Iterator);
+            return it.is_none();
         }
         let first = Element { ga: it.elem + BYTES, size: key as usize };
         let second = match kind {
@@ -350,18 +371,30 @@ impl Process {
         if to.ga == from.ga {
             return Ok(());
         }
-        for &(_, table) in &tables {
-            let mut order = Order { extra: 1, ..from.order(kind, Task::Next, table) };
-            loop {
-                let found = self.on_table(&order)?;
-                if found.elem == 0 {
-                    break;
-                }
-                self.insert_bytes(kind, to, apart(&found)?, found.extra)?;
-                (order.slot, order.elem) = (found.slot, found.elem);
+        tables.iter().try_for_each(|&(_, table)| {
+            self.each_of_table(kind, from, table, |found| {
+                self.insert_bytes(kind, to, apart(found)?, found.extra).map(drop)
+            })
+        })
+    }
+
+    /// Shows `f` a table's elements with their bytes. They stay where they are.
+    pub(super) fn each_of_table(
+        &self,
+        kind: Kind,
+        of: Hashed,
+        table: u64,
+        mut f: impl FnMut(&Found) -> Result,
+    ) -> Result {
+        let mut order = Order { extra: 1, ..of.order(kind, Task::Next, table) };
+        loop {
+            let found = self.on_table(&order)?;
+            if found.elem == 0 {
+                return Ok(());
             }
+            f(&found)?;
+            (order.slot, order.elem) = (found.slot, found.elem);
         }
-        Ok(())
     }
 
     /// Makes a structure equal to another one, or to what this process has of it.

@@ -11,7 +11,7 @@
 use super::Element;
 use super::control::Held;
 use super::mark;
-use super::numbered::ListIt;
+use super::numbered::{ListIt, one_list};
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
@@ -159,14 +159,15 @@ impl Process {
     /// The next element, or the one before. There must be one, or the end.
     pub(crate) fn step_list(&self, it: ListIt, steps: i64) -> Result<ListIt> {
         let (there, done) = self.advance_list(it, steps)?;
-        if done == steps.unsigned_abs() { Ok(there) } else { Err(Error::Iterator) }
+        if done == steps.unsigned_abs() {
+            return Ok(there);
+        }
+        Err(Error::Iterator).at("the iterator's element", it.elem)
     }
 
     /// How many elements are between two iterators.
     pub(crate) fn distance_list(&self, first: ListIt, last: ListIt) -> Result<i32> {
-        if first.list != last.list {
-            return Err(Error::Iterator);
-        }
+        one_list(first, last)?;
         let number = self.list(first.list)?[NUMBER];
         let (mut at, mut count) = (first.elem, 0_i32);
         while at != last.elem {
@@ -178,9 +179,12 @@ impl Process {
 
     /// Makes an element of no list yet.
     fn make_element(&self, from: From, size: u64, rank: u32) -> Result<u64> {
-        let at = self.allocate(size.checked_add(BYTES).ok_or(Error::Size)?, rank)?;
+        let room = size.checked_add(BYTES).ok_or(Error::Size);
+        let at = room.and_then(|room| self.allocate(room, rank)).size_of("the element's size", size)?;
         let filled = match from {
-            From::Global(element) => self.transfer(at + BYTES, element.ga, size),
+            From::Global(element) => {
+                self.transfer(at + BYTES, element.ga, size).at("the element's address", element.ga)
+            }
             // SAFETY: the program says that so many bytes are there.
             From::Here(bytes) => unsafe { self.write_raw(at + BYTES, bytes, size as usize) },
         };
@@ -294,9 +298,7 @@ impl Process {
 
     /// Frees the elements from one iterator to before the other one.
     pub(crate) fn erase_range_list(&self, start: ListIt, end: ListIt) -> Result<ListIt> {
-        if start.list != end.list {
-            return Err(Error::Iterator);
-        }
+        one_list(start, end)?;
         let mut held = self.hold_list(start.list)?;
         self.erase_chain(&mut held, start.elem, end.elem)?;
         Ok(end)

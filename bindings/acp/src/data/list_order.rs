@@ -2,7 +2,8 @@
 
 use super::Element;
 use super::list::{COUNT, HeldList, NUMBER};
-use super::numbered::ListIt;
+use super::numbered::{ListIt, one_list};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use std::ffi::c_int;
@@ -69,7 +70,7 @@ impl Process {
 
     /// Frees every element that equals a piece of memory.
     pub(crate) fn remove_list(&self, list: u64, like: Element) -> Result {
-        let wanted = self.read_bytes(like.ga, like.size as u64)?;
+        let wanted = self.read_bytes(like.ga, like.size as u64).at("the element's address", like.ga)?;
         let mut held = self.hold_list(list)?;
         for element in self.elements(&held)? {
             if element.1 == wanted.len() as u64 && self.bytes_at(element)? == wanted {
@@ -119,9 +120,7 @@ impl Process {
 
     /// Moves elements, from one to before another, to before an element of a list.
     pub(crate) fn splice_lists(&self, to: ListIt, start: ListIt, end: ListIt) -> Result {
-        if start.list != end.list {
-            return Err(Error::Iterator);
-        }
+        one_list(start, end)?;
         if to.list == start.list {
             return self.splice_within(to, start.elem, end.elem);
         }
@@ -171,9 +170,7 @@ impl Process {
 
     /// Copies a part of a list to before an element; gives the first copy, or that element.
     pub(crate) fn insert_range_list(&self, it: ListIt, start: ListIt, end: ListIt) -> Result<ListIt> {
-        if start.list != end.list {
-            return Err(Error::Iterator);
-        }
+        one_list(start, end)?;
         let elem = if it.list == start.list {
             let mut held = self.hold_list(it.list)?;
             let (chain, _) = self.chain(&held, start.elem, end.elem)?;

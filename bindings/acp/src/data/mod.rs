@@ -11,6 +11,7 @@
 //! | `list.rs`, `list_order.rs` | list: elements anywhere, linked both ways |
 //! | `numbered.rs` | the iterators of release 1.0's lists, which are numbers |
 //! | `hashed.rs`, `table.rs`, `bucket.rs` | set, multiset and map: tables of buckets on several processes |
+//! | `collapse.rs` | sets that become lists, multisets that become sets |
 //! | `table_words.rs` | what is to be done with a table, and what came of it |
 //! | `table_messages.rs` | work on tables that are not mapped here |
 //! | `workspace.rs`, `workspace_plan.rs` | workspaces: bytes over the memory of several processes |
@@ -19,6 +20,7 @@
 //! message and one answer; that is the one exception.
 
 pub(crate) mod bucket;
+mod collapse;
 pub(crate) mod control;
 pub(crate) mod hashed;
 pub(crate) mod list;

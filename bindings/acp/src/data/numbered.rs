@@ -17,6 +17,14 @@ pub struct ListIt {
     pub elem: u64,
 }
 
+/// Fails unless two iterators are of one list.
+pub(crate) fn one_list(one: ListIt, other: ListIt) -> Result {
+    if one.list == other.list {
+        return Ok(());
+    }
+    Err(Error::Iterator).at("the second iterator's list", other.list)
+}
+
 /// Places by number, and numbers by place.
 #[derive(Default)]
 pub(crate) struct Iterators {

@@ -8,6 +8,7 @@ use super::control::Held;
 use super::mark;
 use super::memory::Parts;
 use super::{Element, Pair};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 
@@ -35,6 +36,14 @@ pub struct SequenceIt {
     pub sequence: u64,
     /// Bytes before it.
     pub index: i32,
+}
+
+/// Fails unless two iterators are of one sequence.
+pub(crate) fn one_sequence(one: SequenceIt, other: SequenceIt) -> Result {
+    if one.sequence == other.sequence {
+        return Ok(());
+    }
+    Err(Error::Iterator).at("the second iterator's structure", other.sequence)
 }
 
 /// The body of a sequence's control block.
@@ -78,13 +87,15 @@ impl State {
     }
 
     fn check(&self, index: i32) -> Result<u64> {
-        u64::try_from(index).ok().filter(|index| *index <= self.size).ok_or(Error::Iterator)
+        let known = u64::try_from(index).ok().filter(|index| *index <= self.size);
+        known.ok_or(Error::Iterator).of("index", index)
     }
 
     /// The bytes between two iterators.
     fn range(&self, start: i32, end: i32) -> Result<(u64, u64)> {
-        let (start, end) = (self.check(start)?, self.check(end)?);
-        Ok((start, end.checked_sub(start).ok_or(Error::Iterator)?))
+        let (first, last) = (self.check(start)?, self.check(end)?);
+        let len = last.checked_sub(first).ok_or(Error::Iterator).of("the second iterator's index", end)?;
+        Ok((first, len))
     }
 }
 
@@ -271,8 +282,11 @@ impl Process {
     /// The address of a byte.
     pub(crate) fn at_sequence(&self, kind: Kind, at: u64, index: i32) -> Result<u64> {
         let state = self.sequence(kind, at)?;
-        let index = state.check(index).ok().filter(|index| *index < state.size).ok_or(Error::Iterator)?;
-        Ok(state.data + state.within(index))
+        let at = state.check(index)?;
+        if at == state.size {
+            return Err(Error::Iterator).of("index", index);
+        }
+        Ok(state.data + state.within(at))
     }
 
     /// The places of at most so many bytes from one on.
@@ -280,7 +294,7 @@ impl Process {
         let state = self.sequence(kind, it.sequence)?;
         let index = state.check(it.index)?;
         if index == state.size {
-            return Err(Error::Iterator);
+            return Err(Error::Iterator).of("index", it.index);
         }
         let parts = state.parts(index, size.min(state.size - index));
         let element = |at: usize| {
@@ -345,9 +359,7 @@ impl Process {
         it: SequenceIt,
         (start, end): (SequenceIt, SequenceIt),
     ) -> Result<SequenceIt> {
-        if start.sequence != end.sequence {
-            return Err(Error::Iterator);
-        }
+        one_sequence(start, end)?;
         if it.sequence == start.sequence {
             return self.change(kind, it.sequence, |open| {
                 let (from, len) = open.state.range(start.index, end.index)?;
@@ -390,9 +402,7 @@ impl Process {
 
     /// Takes out what is between two iterators.
     pub(crate) fn erase_between(&self, kind: Kind, start: SequenceIt, end: SequenceIt) -> Result<SequenceIt> {
-        if start.sequence != end.sequence {
-            return Err(Error::Iterator);
-        }
+        one_sequence(start, end)?;
         self.change(kind, start.sequence, |open| {
             let (index, len) = open.state.range(start.index, end.index)?;
             open.close_gap(index, len)?;

@@ -5,6 +5,7 @@
 //! header, in memory of the process that got it. Pieces come from the heaps of acp_malloc.
 
 use super::workspace_plan::{Parameters, Plan};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result, of_core};
 use crate::process::Process;
 use std::ffi::{c_int, c_void};
@@ -75,10 +76,10 @@ impl Process {
     /// Says at which rank the next workspace begins, and how long its pieces are.
     pub(crate) fn workspace_parameters(&self, start: u64, piece: u64) -> Result {
         if piece == 0 || i32::try_from(piece).is_err() {
-            return Err(Error::Size);
+            return Err(Error::Size).size_of("size_default", piece);
         }
         if start >= u64::from(self.context.tasks()) {
-            return Err(Error::Rank);
+            return Err(Error::Rank).size_of("proc_start", start);
         }
         self.data.workspaces.with(|parameters, _| *parameters = Parameters { start, piece });
         Ok(())
@@ -184,13 +185,16 @@ impl Process {
     fn pieces(&self, at: *mut Workspace, size: u64, offset: u64) -> Result<Vec<(u64, u64)>> {
         self.data.workspaces.with(|_, given| {
             if !given.contains(&at.addr()) {
-                return Err(Error::Structure);
+                return Err(Error::Structure).at("WSD", at.addr() as u64);
             }
             // SAFETY: it was given and not taken back, and programs only read it.
             let (workspace, gas) = unsafe { (&*at, std::slice::from_raw_parts((*at).gas, (*at).ngas)) };
             let (whole, piece) = (workspace.size_ws as u64, workspace.size_default as u64);
-            if offset > whole || size > whole - offset {
-                return Err(Error::Size);
+            if offset > whole {
+                return Err(Error::Size).size_of("offset", offset);
+            }
+            if size > whole - offset {
+                return Err(Error::Size).size_of("size", size);
             }
             let (mut pieces, mut done) = (Vec::new(), 0);
             while done < size {

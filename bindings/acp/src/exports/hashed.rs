@@ -4,6 +4,7 @@ use super::{call, process, rank_of};
 use crate::data::hashed::{Hashed, HashedIt};
 use crate::data::table_words::Kind;
 use crate::data::{Element, Pair};
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use std::ffi::c_int;
 
@@ -21,9 +22,10 @@ unsafe fn create(
     rank: c_int,
 ) -> Result<Hashed> {
     let process = process()?;
-    let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(Error::Size)?;
+    let known = usize::try_from(count).ok().filter(|count| *count > 0);
+    let count = known.ok_or(Error::Size).of("num_ranks", count)?;
     if ranks.is_null() {
-        return Err(Error::Null);
+        return Err(Error::Null).at("ranks", 0);
     }
     // SAFETY: `ranks` is not null, so the program's array of `count` ranks begins there.
     let ranks = unsafe { std::slice::from_raw_parts(ranks, count) };
@@ -174,11 +176,25 @@ fn key_alone(first: Element) -> Pair {
     Pair { first, second: Element::default() }
 }
 
-/// Inserts a key; 1, or 0 if it is there already.
+/// Inserts a key; 1, though it is there already.
 //= ACP 3.0, acp_insert_set
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_set(set: Hashed, key: Element) -> c_int {
-    call("acp_insert_set", 0, || Ok(process()?.insert_hashed(Kind::Set, set, key_alone(key))?.into()))
+    call("acp_insert_set", 0, || process()?.insert_hashed(Kind::Set, set, key_alone(key)).map(|_| 1))
+}
+
+/// Makes a list of a set's keys, and ends the set; gives the list, or 0.
+//= ACP 3.0, acp_collapse_set
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_collapse_set(set: Hashed) -> u64 {
+    call("acp_collapse_set", 0, || process()?.collapse_set(set))
+}
+
+/// Makes a set of a multiset's keys, with the number of each in front of it, and ends the multiset.
+//= ACP 3.0, acp_collapse_multiset
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_collapse_multiset(set: Hashed) -> Hashed {
+    call("acp_collapse_multiset", Hashed::default(), || process()?.collapse_multiset(set))
 }
 
 /// Inserts a key once more; 1.

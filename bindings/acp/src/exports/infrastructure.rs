@@ -21,10 +21,11 @@ static CHANGING: Mutex<()> = Mutex::new(());
 pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
     call("acp_init", -1, || {
         enter(|| {
-            let mut settings = Settings::default();
-            // SAFETY: both are NULL, or point to the count and the vector that `main` was given.
-            unsafe { take_arguments(argc, argv, &mut settings) }?;
-            Ok(settings)
+            if argc.is_null() || argv.is_null() {
+                return Settings::of_command_line();
+            }
+            // SAFETY: not NULL, so they point to the count and the vector that `main` was given.
+            unsafe { take_arguments(argc, argv) }
         })?;
         Ok(0)
     })
@@ -55,15 +56,13 @@ pub(crate) fn leave() -> Result {
 /// Takes ACP's arguments out of the program's.
 ///
 /// # Safety
-/// As for [`acp_init`].
-unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char, settings: &mut Settings) -> Result {
-    if argc.is_null() || argv.is_null() {
-        return Ok(());
-    }
-    // SAFETY: not null, so they point to what `main` was given.
+/// Both point to what `main` was given.
+unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Result<Settings> {
+    let mut settings = Settings::default();
+    // SAFETY: they point to what `main` was given.
     let (count, list) = unsafe { (*argc, *argv) };
     if list.is_null() {
-        return Ok(());
+        return Settings::of_command_line();
     }
     let mut kept = 0;
     for at in 0..usize::try_from(count).unwrap_or(0) {
@@ -88,7 +87,7 @@ unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char, settings
             argc.write(kept as c_int);
         }
     }
-    Ok(())
+    Ok(settings)
 }
 
 /// Leaves the job when all processes do.

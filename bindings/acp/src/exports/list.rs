@@ -4,7 +4,8 @@ use super::{call, process, rank_of};
 use crate::data::Element;
 use crate::data::list::From;
 use crate::data::list_order::Comparison;
-use crate::data::numbered::ListIt;
+use crate::data::numbered::{ListIt, one_list};
+use crate::diagnostics::Blame as _;
 use crate::error::Error;
 use std::ffi::c_int;
 
@@ -55,9 +56,7 @@ calls! {
         "Makes a list equal to another one." p p.assign_list(list1, list2, None);
     acp_assign_range_list(list: u64, start: ListIt, end: ListIt) =>
         "Makes a list equal to a part of another one." p {
-            if start.list != end.list {
-                return Err(Error::Iterator);
-            }
+            one_list(start, end)?;
             p.assign_list(list, start.list, Some((start.elem, end.elem)))
         };
     acp_begin_list_3(list: u64) -> ListIt, NOWHERE =>
@@ -115,12 +114,14 @@ calls! {
 //= ACP 3.0, acp_merge_list
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_merge_list(list1: u64, list2: u64, comp: Option<Comparison>) {
-    call("acp_merge_list", (), || process()?.merge_lists(list1, list2, comp.ok_or(Error::Null)?));
+    call("acp_merge_list", (), || {
+        process()?.merge_lists(list1, list2, comp.ok_or(Error::Null).at("comp", 0)?)
+    });
 }
 
 /// Sorts a list; equal elements keep their order.
 //= ACP 3.0, acp_sort_list
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_sort_list(list: u64, comp: Option<Comparison>) {
-    call("acp_sort_list", (), || process()?.sort_list(list, comp.ok_or(Error::Null)?));
+    call("acp_sort_list", (), || process()?.sort_list(list, comp.ok_or(Error::Null).at("comp", 0)?));
 }

@@ -4,6 +4,7 @@ use super::{call, process, rank_of};
 use crate::data::Element;
 use crate::data::list::From;
 use crate::data::numbered::ListIt;
+use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
 use crate::process::Process;
 use std::ffi::{c_int, c_void};
@@ -19,14 +20,18 @@ impl Process {
     /// The place of an iterator, which is one of this list.
     fn place_of(&self, list: u64, it: c_int) -> Result<ListIt> {
         let place = self.iterators().place(it)?;
-        if place.list == list { Ok(place) } else { Err(Error::Iterator) }
+        if place.list == list { Ok(place) } else { Err(Error::Iterator).of("it", it) }
     }
 
     /// An element's source: as many bytes as the list's elements have.
     fn here(&self, list: u64, ptr: *const c_void) -> Result<(From, u64)> {
         let size = self.element_size(list)?;
+        if size == 0 {
+            // A list that was made of a set: its elements differ in size.
+            return Err(Error::Structure).at("list", list);
+        }
         if ptr.is_null() {
-            return Err(Error::Null);
+            return Err(Error::Null).at("ptr", 0);
         }
         Ok((From::Here(ptr.cast()), size))
     }
@@ -37,10 +42,11 @@ impl Process {
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_list(elsize: usize, rank: c_int) -> u64 {
     call("acp_create_list", 0, || {
+        let process = process()?;
         if elsize == 0 {
-            return Err(Error::Size);
+            return Err(Error::Size).of("elsize", 0);
         }
-        process()?.create_list(elsize as u64, rank_of(rank)?)
+        process.create_list(elsize as u64, rank_of(rank)?)
     })
 }
 
@@ -111,7 +117,7 @@ fn step(name: &'static str, it: *mut c_int, steps: i64) {
     call(name, (), || {
         let process = process()?;
         if it.is_null() {
-            return Err(Error::Null);
+            return Err(Error::Null).at("list", 0);
         }
         // SAFETY: not null; the program's iterator.
         let place = process.iterators().place(unsafe { *it })?;

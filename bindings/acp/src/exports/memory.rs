@@ -118,11 +118,7 @@ pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
 pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
     call("acp_malloc", 0, || {
         let process = process()?;
-        let allocated = process.allocate(size as u64, super::rank_of(rank)?);
-        match allocated {
-            Err(Error::Memory | Error::Size) => allocated.size_of("size", size as u64),
-            _ => allocated.of("rank", rank),
-        }
+        super::allocated(process.allocate(size as u64, super::rank_of(rank)?), size, rank)
     })
 }
 

@@ -71,6 +71,23 @@ fn rank_of(rank: c_int) -> Result<u32> {
     u32::try_from(rank).map_err(|_| Error::Rank).of("rank", rank)
 }
 
+/// Blames what memory was wanted for: the size if there is not as much, else the rank.
+fn allocated<T>(outcome: Result<T>, size: usize, rank: c_int) -> Result<T> {
+    match outcome {
+        Err(Error::Memory | Error::Size) => outcome.size_of("size", size as u64),
+        _ => outcome.of("rank", rank),
+    }
+}
+
+/// Blames memory of the program's that a call copies, if that is what the error is about.
+fn copied<T>(outcome: Result<T>, ga: u64, size: usize) -> Result<T> {
+    match outcome {
+        Err(Error::Null | Error::Address) => outcome.at("ga", ga),
+        Err(Error::Memory | Error::Size) => outcome.size_of("size", size as u64),
+        _ => outcome,
+    }
+}
+
 /// A call that gives 0, or −1.
 fn command(name: &'static str, f: impl FnOnce(&'static Process) -> Result) -> c_int {
     call(name, -1, || f(process()?).map(|()| 0))

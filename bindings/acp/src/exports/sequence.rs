@@ -1,8 +1,9 @@
 //! Vectors and deques.
 
-use super::{call, process, rank_of};
+use super::{allocated, call, copied, process, rank_of};
 use crate::data::Pair;
-use crate::data::sequence::{Kind, SequenceIt};
+use crate::data::sequence::{Kind, SequenceIt, one_sequence};
+use crate::diagnostics::Blame as _;
 use crate::error::Error;
 use std::ffi::c_int;
 
@@ -24,11 +25,10 @@ macro_rules! calls {
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign_range(to: u64, start: SequenceIt, end: SequenceIt) {
             call(stringify!($assign_range), (), || {
-                if start.sequence != end.sequence {
-                    return Err(Error::Iterator);
-                }
+                let process = process()?;
+                one_sequence(start, end)?;
                 let range = Some((start.index, end.index));
-                process()?.assign_sequence(Kind::$kind, to, start.sequence, range)
+                process.assign_sequence(Kind::$kind, to, start.sequence, range)
             });
         }
 
@@ -60,7 +60,7 @@ macro_rules! calls {
         #[unsafe(no_mangle)]
         pub extern "C" fn $create(size: usize, rank: c_int) -> u64 {
             call(stringify!($create), 0, || {
-                process()?.create_sequence(Kind::$kind, size as u64, rank_of(rank)?)
+                allocated(process()?.create_sequence(Kind::$kind, size as u64, rank_of(rank)?), size, rank)
             })
         }
 
@@ -100,7 +100,7 @@ macro_rules! calls {
         #[unsafe(no_mangle)]
         pub extern "C" fn $insert(it: SequenceIt, ga: u64, size: usize) -> SequenceIt {
             call(stringify!($insert), NOWHERE, || {
-                process()?.insert_sequence(Kind::$kind, it, ga, size as u64)
+                copied(process()?.insert_sequence(Kind::$kind, it, ga, size as u64), ga, size)
             })
         }
 
@@ -121,13 +121,18 @@ macro_rules! calls {
         /// Appends memory.
         #[unsafe(no_mangle)]
         pub extern "C" fn $push_back(of: u64, ga: u64, size: usize) {
-            call(stringify!($push_back), (), || process()?.push(Kind::$kind, of, (ga, size as u64), false));
+            call(stringify!($push_back), (), || {
+                copied(process()?.push(Kind::$kind, of, (ga, size as u64), false), ga, size)
+            });
         }
 
         /// Sees to it that so many bytes fit.
         #[unsafe(no_mangle)]
         pub extern "C" fn $reserve(of: u64, size: usize) {
-            call(stringify!($reserve), (), || process()?.reserve_sequence(Kind::$kind, of, size as u64));
+            call(stringify!($reserve), (), || {
+                let size = size as u64;
+                process()?.reserve_sequence(Kind::$kind, of, size).size_of("size", size)
+            });
         }
 
         /// How many bytes there are.
@@ -146,8 +151,9 @@ macro_rules! calls {
         #[unsafe(no_mangle)]
         pub extern "C" fn $advance(it: SequenceIt, n: c_int) -> SequenceIt {
             call(stringify!($advance), NOWHERE, || {
-                let index = it.index.checked_add(n).filter(|index| *index >= 0).ok_or(Error::Iterator)?;
-                process().map(|_| SequenceIt { index, ..it })
+                process()?;
+                let index = it.index.checked_add(n).filter(|index| *index >= 0);
+                index.map(|index| SequenceIt { index, ..it }).ok_or(Error::Iterator).of("n", n)
             })
         }
 
@@ -156,8 +162,8 @@ macro_rules! calls {
         pub extern "C" fn $distance(first: SequenceIt, last: SequenceIt) -> c_int {
             call(stringify!($distance), 0, || {
                 process()?;
-                let same = first.sequence == last.sequence;
-                last.index.checked_sub(first.index).filter(|_| same).ok_or(Error::Iterator)
+                one_sequence(first, last)?;
+                last.index.checked_sub(first.index).ok_or(Error::Iterator).of("index", last.index)
             })
         }
     };
@@ -186,11 +192,12 @@ calls! {
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_vector(nelem: usize, size: usize, rank: c_int) -> u64 {
     call("acp_create_vector", 0, || {
+        let process = process()?;
         if size == 0 {
-            return Err(Error::Size);
+            return Err(Error::Size).of("size", 0);
         }
-        let bytes = nelem.checked_mul(size).ok_or(Error::Size)?;
-        process()?.create_sequence(Kind::Vector, bytes as u64, rank_of(rank)?)
+        let bytes = nelem.checked_mul(size).ok_or(Error::Size).size_of("nelem", nelem as u64)?;
+        allocated(process.create_sequence(Kind::Vector, bytes as u64, rank_of(rank)?), size, rank)
     })
 }
 
@@ -228,5 +235,7 @@ pub extern "C" fn acp_pop_front_deque(deque: u64, size: usize) {
 //= ACP 3.0, acp_push_front_deque
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_push_front_deque(deque: u64, ga: u64, size: usize) {
-    call("acp_push_front_deque", (), || process()?.push(Kind::Deque, deque, (ga, size as u64), true));
+    call("acp_push_front_deque", (), || {
+        copied(process()?.push(Kind::Deque, deque, (ga, size as u64), true), ga, size)
+    });
 }

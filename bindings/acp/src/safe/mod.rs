@@ -40,9 +40,11 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// Joins the job that the environment announces; returns when all processes have.
+/// Joins the job that the environment announces; returns when all processes have. Sizes of memory
+/// are those that acprun added to the command line, where they stay, or the usual ones.
 ///
 /// # Errors
+/// [`Error::Option`]: a word of the command line begins with `--acp-` and means nothing.
 /// [`Error::Initialized`]: this process is in one. [`Error::Job`]: it can't be joined; a line of
 /// the log says why.
 ///
@@ -60,13 +62,14 @@ impl std::fmt::Debug for Job {
 /// ```
 #[doc(alias = "acp_init")]
 pub fn init() -> Result<Job> {
-    with_memory(Settings::default().starter, Settings::default().heap)
+    enter(Settings::of_command_line).map(|process| Job { process })
 }
 
 /// Joins a job with so many bytes of starter memory, and for [`Job::alloc`].
 ///
 /// # Errors
-/// As for [`init`]; [`Error::Size`] for 0 and for what no machine has.
+/// As for [`init`], whatever the command line says; [`Error::Size`] for 0 and for what no machine
+/// has.
 #[doc(alias = "acp_init")]
 pub fn with_memory(starter: u64, heap: u64) -> Result<Job> {
     if [starter, heap].iter().any(|bytes| !(1..1 << 44).contains(bytes)) {

@@ -73,6 +73,17 @@ int main(int argc, char **argv)
     CHECK(all != ACP_GA_NULL);
     FAILS(0, ENOMEM, acp_malloc(16, me));
     acp_free(all);
+    OK(acp_sync());
+
+    /* Not where a block begins: at home it is found out at once, elsewhere by who has it. */
+    for (int rank = 0; rank < procs; rank++) {
+        acp_ga_t block = acp_malloc(64, rank);
+        CHECK(block != ACP_GA_NULL);
+        ACP_ERRNO = 0;
+        acp_free(block + 16);
+        GIVES(rank == me ? EFAULT : 0, ACP_ERRNO);
+        acp_free(block);
+    }
     OK(acp_finalize());
     return 0;
 }

@@ -29,6 +29,12 @@ static acp_multiset_it_t multiset_it;
 static acp_map_t map;
 static acp_map_it_t map_it;
 
+#if ACP_RELEASE < 3
+#define LIST(list) (list)
+#else
+#define LIST(list) ((list).ga)
+#endif
+
 static void outside(void)
 {
     FAILS(-1, ENOTCONN, acp_finalize());
@@ -142,6 +148,7 @@ static void outside(void)
     FAILS(0, ENOTCONN, acp_begin_set(set).elem);
     FAILS(0, ENOTCONN, acp_begin_local_set(set).elem);
     FAILS(0, ENOTCONN, (acp_clear_set(set), 0));
+    FAILS(0, ENOTCONN, LIST(acp_collapse_set(set)));
     FAILS(1, ENOTCONN, acp_empty_set(set));
     FAILS(1, ENOTCONN, acp_empty_local_set(set));
     FAILS(0, ENOTCONN, acp_end_set(set).elem);
@@ -165,6 +172,7 @@ static void outside(void)
     FAILS(0, ENOTCONN, acp_begin_multiset(multiset).elem);
     FAILS(0, ENOTCONN, acp_begin_local_multiset(multiset).elem);
     FAILS(0, ENOTCONN, (acp_clear_multiset(multiset), 0));
+    FAILS(0, ENOTCONN, acp_collapse_multiset(multiset).ga);
     FAILS(1, ENOTCONN, acp_empty_multiset(multiset));
     FAILS(1, ENOTCONN, acp_empty_local_multiset(multiset));
     FAILS(0, ENOTCONN, acp_end_multiset(multiset).elem);

@@ -1,6 +1,6 @@
 /*
  * One set, one multiset and one map that all processes change and read at a time: of those who
- * insert a key one succeeds, nothing is lost, and a value that is read is whole.
+ * insert a key into the map one succeeds, nothing is lost, and a value that is read is whole.
  * tasks: 4
  */
 #include "acheck.h"
@@ -30,11 +30,13 @@ int main(int argc, char **argv)
     exchange(me == 0 ? acp_create_map(procs, ranks, 2, procs - 1).ga : 0, theirs);
     map.ga = theirs[0];
 
-    /* Who inserts a key has it. */
+    /* Who inserts a key into a map has it; a set has it whoever did. */
     *won = 0;
+    memset(local + 128, 7, VALUE);
     for (int i = 0; i < KEYS; i++) {
         *key = i;
-        *won += acp_insert_set(set, element);
+        GIVES(1, acp_insert_set(set, element));
+        *won += acp_insert_map(map, pair);
     }
     OK(acp_sync());
     exchange(scratch + 64, theirs);

@@ -1,18 +1,20 @@
 /*
- * What acprun says of memory reaches acp_init, and the program gets its own arguments alone.
+ * What acprun says of memory reaches acp_init, and the program gets its own arguments alone. One that
+ * keeps its arguments to itself gets as much memory.
  * tasks: 3
  */
 #include "acheck.h"
 
 int main(int argc, char **argv)
 {
-    join(&argc, &argv);
-    if (argc == 1) { /* Started otherwise. */
-        OK(acp_finalize());
-        return 0;
+    if (argc > 1 && strcmp(argv[1], "hidden") == 0) {
+        join(NULL, NULL);
+        GIVES(4, argc);
+    } else {
+        join(&argc, &argv);
+        GIVES(3, argc);
+        CHECK(strcmp(argv[1], "one") == 0 && strcmp(argv[2], "two") == 0 && argv[3] == NULL);
     }
-    GIVES(3, argc);
-    CHECK(strcmp(argv[1], "one") == 0 && strcmp(argv[2], "two") == 0 && argv[3] == NULL);
     GIVES(3, procs);
     /* Starter memory of 20000 bytes, and 4 MiB for acp_malloc. */
     char *bytes = mine();

@@ -18,6 +18,10 @@ pub(crate) fn poe() -> Command {
     clean(env!("CARGO_BIN_EXE_poe"))
 }
 
+pub(crate) fn acprun() -> Command {
+    clean(env!("CARGO_BIN_EXE_acprun"))
+}
+
 /// Sends a running command a signal.
 pub(crate) fn send_signal(running: &Running, signal: rustix::process::Signal) {
     let pid = i32::try_from(running.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
