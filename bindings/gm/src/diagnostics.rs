@@ -4,8 +4,9 @@ use std::sync::Once;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
-/// Installs a subscriber once, unless the program has one of its own.
-pub(crate) fn install() {
+/// Installs a subscriber once, unless the program has one of its own. In C programs gm_init and
+/// gm_open do so; a Rust program calls it if it wants what the library has to say.
+pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = Targets::new().with_default(LevelFilter::WARN);

@@ -10,7 +10,7 @@ pub mod alarm;
 mod alarms;
 mod api;
 mod daemon;
-mod diagnostics;
+pub mod diagnostics;
 mod direct;
 mod events;
 #[doc(hidden)]
@@ -34,6 +34,7 @@ mod settings;
 pub mod stream;
 mod telling;
 mod texts;
+mod unsound;
 mod watch;
 mod wire;
 

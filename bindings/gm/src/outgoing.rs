@@ -1,11 +1,12 @@
 //! Messages on their way out: from the call to their end.
 
-use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, max_length};
+use crate::abi::{FAST_MAX, SEND_TOKENS, Status, kind};
 use crate::events::Pending;
 use crate::memory::{memory, place};
 use crate::net::Bytes;
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
+use crate::unsound::{NODE_BITS, too_long_a_datagram, unsound};
 use crate::wire::{Head, Kind};
 use lapis_core::reliable::Channel;
 
@@ -119,7 +120,7 @@ impl Port {
         if !self.take_token(teller, local, (node, port)) {
             return;
         }
-        let unsound = unsound(wish).or((len > u64::from(MTU)).then_some(Status::InvalidParameter));
+        let unsound = unsound(wish).or_else(|| too_long_a_datagram(len));
         if let Some(status) = unsound {
             return self.complete(teller, status, local, (node, port));
         }
@@ -364,37 +365,6 @@ impl Port {
 /// Takes the first message if it is so.
 fn pop_if(stream: &mut OutStream, is_so: impl Fn(&Outgoing) -> bool) -> Option<Outgoing> {
     if stream.messages.front().is_some_and(is_so) { stream.messages.pop_front() } else { None }
-}
-
-/// Bits of a node number that a task of the engine has room for; there are no greater ones.
-const NODE_BITS: u32 = 24;
-
-/// What is wrong with a message before it is sent anywhere.
-#[inline(always)]
-fn unsound(wish: &Wish) -> Option<Status> {
-    let Wish { op, local, len, priority, node, port, .. } = *wish;
-    if node >> NODE_BITS != 0 {
-        return Some(Status::SendTargetNodeUnreachable);
-    }
-    let fits = match op {
-        Op::Message { size } => {
-            (MIN_SIZE..=MAX_SIZE).contains(&size.into()) && len <= max_length(size.into())
-        }
-        Op::Put { .. } | Op::Get { .. } => len <= max_length(MAX_SIZE),
-    };
-    let sound = fits && priority < 2 && port < lapis_adapters::protocol::PORTS && (local != 0 || len == 0);
-    if sound { None } else { Some(say_unsound(wish)) }
-}
-
-#[cold]
-fn say_unsound(wish: &Wish) -> Status {
-    let Wish { op, len, priority, port, .. } = *wish;
-    tracing::info!(
-        target: "lapis::gm",
-        "a send of {len} bytes ({op:?}, priority {priority}, port {port}) can't be: too long for its size, or no \
-         such priority or port"
-    );
-    Status::InvalidParameter
 }
 
 /// Whether a message is one whose bytes go in its first unit.

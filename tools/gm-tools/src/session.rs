@@ -3,6 +3,7 @@
 use crate::order::{LONGEST, Order, What};
 use gm::abi::Status;
 use gm::{Event, Port, Target};
+use lapis_adapters::protocol::PORTS;
 
 /// Buffers for messages that come one behind the other. GM has tokens for as many of each size.
 const BUFFERS: u32 = 8;
@@ -16,6 +17,15 @@ const ORDER_SIZE: u32 = 5;
 pub enum Trouble {
     /// A call or a send failed.
     Gm(&'static str, Status),
+    /// A port of a board can't be opened.
+    Open {
+        /// The board.
+        board: u32,
+        /// The port's number.
+        port: u32,
+        /// Why not.
+        status: Status,
+    },
     /// There is no such host.
     NoHost(String),
 }
@@ -25,10 +35,32 @@ impl std::fmt::Display for Trouble {
         match self {
             Self::Gm(what, status) => {
                 write!(f, "{what}: {}", status.text())?;
-                if *status == Status::SendTargetPortClosed {
-                    write!(f, ": does `gm_allsize` run there, with the same --port?")?;
+                match status {
+                    Status::SendTargetPortClosed => {
+                        write!(f, ": does `gm_allsize` run there, with the same --port?")
+                    }
+                    Status::SendTimedOut => write!(
+                        f,
+                        ": whoever has that port serves another asker, or is no `gm_allsize`: `gm_debug` shows it"
+                    ),
+                    Status::SendTargetNodeUnreachable => {
+                        write!(f, ": `gm_board_info` shows nodes and their networks")
+                    }
+                    _ => Ok(()),
                 }
-                Ok(())
+            }
+            Self::Open { board, port, status } => {
+                write!(f, "port {port} of board {board}: {}", status.text())?;
+                match status {
+                    Status::InvalidPortNumber => {
+                        write!(f, ": --port takes 2 and 4 to {}, 4 unless you say otherwise", PORTS - 1)
+                    }
+                    Status::Busy => {
+                        write!(f, ": `gm_board_info` shows who; --port takes another one, on both sides")
+                    }
+                    Status::NoSuchDevice => write!(f, ": `gm_board_info` shows boards"),
+                    _ => Ok(()),
+                }
             }
             Self::NoHost(name) => write!(f, "no node has the host name `{name}`: `gm_board_info` shows them"),
         }
@@ -59,8 +91,8 @@ impl Session {
     /// # Errors
     /// The port can't be opened.
     pub fn open(board: u32, number: u32) -> Result<Self, Trouble> {
-        let port = Port::open(board, number, "gm_allsize").map_err(|e| Trouble::Gm("gm_open", e))?;
-        Ok(Self::of(port))
+        let opened = Port::open(board, number, "gm_allsize");
+        opened.map(Self::of).map_err(|status| Trouble::Open { board, port: number, status })
     }
 
     /// With a port that is open.

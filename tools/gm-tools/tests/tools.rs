@@ -127,6 +127,19 @@ fn every_size_is_measured_and_counted() {
     // An asker that finds nobody, and an answerer that ends with its asker.
     let nobody = lapis_testing::run(tool(&daemon, "right", "gm_allsize", &["--host", "middle"])).expect(1);
     assert!(nobody.err.contains("`middle`") && nobody.err.contains("gm_board_info"), "{}", nobody.err);
+    // One that can't have its port says which, why, and what to do.
+    for (args, said) in [
+        (&["--port", "3"][..], "port 3 of board 0: no such port number: --port takes 2 and 4 to 15"),
+        (&["-B", "7"], "port 4 of board 7: no such device"),
+        (&[], "port 4 of board 0: busy: somebody else has it: `gm_board_info` shows who"),
+    ] {
+        let refused = lapis_testing::run(tool(&daemon, "left", "gm_allsize", args)).expect(1);
+        assert!(refused.err.contains(said), "{args:?}: {}", refused.err);
+    }
+    let mut told = tool(&daemon, "left", "gm_allsize", &[]);
+    told.env("LAPIS_LOG", "info");
+    let told = lapis_testing::run(told).expect(1);
+    assert!(told.err.contains(&format!("process {}", answerer.id())), "{}", told.err);
     drop(answerer);
     let mut once = Running::start(tool(&daemon, "left", "gm_allsize", &["--once", "--json"]));
     once.read_line("answers");

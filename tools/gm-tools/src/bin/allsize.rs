@@ -46,6 +46,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    gm::diagnostics::install();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
