@@ -84,7 +84,7 @@ int main(void)
     struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     on = 1;
-    for (int i = 0; i < ROUNDS || (refused < 3 && i < 100 * ROUNDS); i++) {
+    for (int i = 0; i < ROUNDS || ((refused < 3 || accepted < 1) && i < 100 * ROUNDS); i++) {
         int hold = i % 7 == 0;
         ticks = 0;
         if (hold)
