@@ -1,5 +1,6 @@
 //! Jobs over the rdma plugin with two rails between hosts, one of which is pulled in between.
 
+use lapis_patience::Patience;
 use lapis_testing::{Finished, Net, Running, folder, program};
 use std::io::Write as _;
 use std::process::Command;
@@ -71,4 +72,62 @@ fn a_rail_is_pulled_and_comes_back_and_nothing_is_lost() {
         let done = all_came(running.wait());
         assert!(turns > 0, "the traffic ended before a rail was pulled: {done:?}");
     }
+}
+
+/// The machine's monotonic clock, which the task reads, too.
+fn now() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is a local variable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The rail that carries the messages, and the other one.
+fn busy_and_idle(net: &Net) -> (usize, usize) {
+    let before = net.packets();
+    std::thread::sleep(Duration::from_millis(50));
+    let sent: Vec<u64> = net.packets().iter().zip(before).map(|(now, then)| now - then).collect();
+    if sent[0] > sent[1] { (0, 1) } else { (1, 0) }
+}
+
+/// Pulls the rail that carries short messages, time and again; the other one carries them then. The
+/// pauses are printed: docs/rdma.md tells how long they are on a machine that does nothing else.
+#[test]
+fn the_other_rail_carries_messages_when_a_link_is_pulled() {
+    let Some(net) = Net::make("rf", 2) else { return skip() };
+    let end = lapis_testing::scratch("pauses-end");
+    let mut running = Running::start(job(&net, &["pauses", &end.to_string_lossy()]));
+    running.read_line("all are there");
+    let mut pulls = Vec::new();
+    for _ in 0..6 {
+        std::thread::sleep(Duration::from_millis(300));
+        let (busy, idle) = busy_and_idle(&net);
+        let before = net.packets()[idle];
+        pulls.push(now());
+        net.rail(busy, false);
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while net.packets()[idle] < before + 100 {
+            assert!(running.alive() && !patience.is_over(), "nothing goes over rail {idle}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        net.rail(busy, true);
+    }
+    std::fs::write(&end, "").expect("a file for the task to find");
+    let done = running.wait().expect(0);
+    std::fs::remove_file(&end).expect("it is there still");
+    let pauses: Vec<(u128, u128)> = done.lines_with("paused ").iter().map(|line| pause(line)).collect();
+    for pull in pulls {
+        let from = pull.as_micros();
+        let within = |&&(long, end): &&(u128, u128)| end > from && end - long < from + 100_000;
+        match pauses.iter().filter(within).map(|(long, _)| long).max() {
+            Some(long) => println!("a link pulled: {long} us between two answers"),
+            None => println!("a link pulled: no pause to speak of"),
+        }
+    }
+}
+
+/// How long a pause was, and when it ended, in microseconds.
+fn pause(line: &str) -> (u128, u128) {
+    let numbers: Vec<u128> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    (numbers[0], numbers[1])
 }
