@@ -69,8 +69,8 @@ pub(crate) struct Target {
 impl Target {
     /// The first word of this task's memory, which the other one puts to.
     pub(crate) fn word(&self) -> &AtomicU64 {
-        // SAFETY: at least 64 bytes on pages of their own, which live as long as this value; whoever
-        // changes them at the same time is the other task, by whole words.
+        // SAFETY: at least 64 bytes on pages of their own, which live as long as this value.
+        // Whoever changes them at the same time is the other task, by whole words.
         unsafe { self.near.cast().as_ref() }
     }
 }

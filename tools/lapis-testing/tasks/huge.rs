@@ -165,7 +165,8 @@ fn one_sided(
     println!("huge: put");
     context.gfence()?;
     if context.task() == 0 {
-        // SAFETY: as above; nobody looks at the buffer until the data have come.
+        // SAFETY: buffer and counter outlive the wait, and nobody looks at the buffer until
+        // the data have come.
         unsafe {
             context.get(GetArgs {
                 target: 1,
