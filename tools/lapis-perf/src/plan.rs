@@ -15,6 +15,7 @@ pub(crate) enum Kind {
     AmRate,
     AmBw,
     PutLat,
+    PutSeen,
     PutStream,
     GetLat,
     GetStream,
@@ -104,6 +105,7 @@ pub(crate) const BENCHES: &[Bench] = {
         ),
         bench("am_pause", "longest pause in a stream of active messages", Pause, Microseconds, PAUSE, false),
         bench("put_lat", "put until the origin knows that it is done", PutLat, Nanoseconds, LATENCY, true),
+        bench("put_seen", "put until the target sees it, one way", PutSeen, Nanoseconds, &[8], true),
         bench("put_rate", "stream of puts with a fence at its end", PutStream, Millions, RATE, true),
         bench(
             "put_bw",

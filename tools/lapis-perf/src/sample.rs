@@ -109,7 +109,9 @@ fn record(figure: &Figure, ns: Summary) -> Record {
     let (name, size) = (figure.bench.name, figure.size);
     match figure.bench.unit {
         // There and back is what the clock saw.
-        Unit::Nanoseconds if figure.bench.kind == Kind::AmLat => Record::latency(name, size, ns.scaled(0.5)),
+        Unit::Nanoseconds if matches!(figure.bench.kind, Kind::AmLat | Kind::PutSeen) => {
+            Record::latency(name, size, ns.scaled(0.5))
+        }
         Unit::Nanoseconds => Record::latency(name, size, ns),
         Unit::Microseconds => {
             Record { unit: Unit::Microseconds, ..Record::latency(name, size, ns.scaled(1e-3)) }
@@ -132,6 +134,7 @@ mod tests {
             record(&Figure { bench, size, memory: None }, Summary::of(&[200.0])).value
         };
         assert_eq!(value("am_lat", 8), 100.0);
+        assert_eq!(value("put_seen", 8), 100.0);
         assert_eq!(value("put_lat", 8), 200.0);
         assert_eq!(value("am_rate", 8), 5.0);
         assert_eq!(value("put_bw", 1000), 5.0);

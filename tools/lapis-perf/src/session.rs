@@ -60,8 +60,19 @@ unsafe impl Sync for Buffer {}
 /// Memory of the other task.
 pub(crate) struct Target {
     pub(crate) far: RemoteMemory,
-    /// Ours, for the other task; kept so that it lives as long as the session.
+    /// The beginning of ours, for the other task.
+    near: NonNull<u8>,
+    /// Kept so that it lives as long as the session.
     _own: Option<lapis::Memory>,
+}
+
+impl Target {
+    /// The first word of this task's memory, which the other one puts to.
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        // SAFETY: at least 64 bytes on pages of their own, which live as long as this value.
+        // Whoever changes them at the same time is the other task, by whole words.
+        unsafe { self.near.cast().as_ref() }
+    }
 }
 
 impl Session {
@@ -149,23 +160,25 @@ impl Session {
 
     fn make_target(&self, kind: Memory) -> Result<Target> {
         let len = (self.largest as usize).max(64);
-        let (own, remote) = match kind {
+        let (own, near, remote) = match kind {
             Memory::Lapis => {
                 let memory = self.context.alloc(len)?;
                 let remote = memory.remote();
                 // First touches are no part of any figure.
                 memory.write(0, &vec![0; len]);
-                (Some(memory), remote)
+                let near = NonNull::new(memory.as_ptr()).context("memory without an address")?;
+                (Some(memory), near, remote)
             }
             Memory::Any => {
-                let addr = Buffer::new(len)?.base.as_ptr().expose_provenance() as u64;
-                (None, RemoteMemory { task: self.context.task(), addr, len: len as u64 })
+                let near = Buffer::new(len)?.base;
+                let addr = near.as_ptr().expose_provenance() as u64;
+                (None, near, RemoteMemory { task: self.context.task(), addr, len: len as u64 })
             }
         };
         let all = self.context.all_gather(&remote.to_bytes())?;
         let (each, _) = all.as_chunks();
         let far = each.get(self.other() as usize).context("an exchange of addresses left one out")?;
-        Ok(Target { far: RemoteMemory::from_bytes(far), _own: own })
+        Ok(Target { far: RemoteMemory::from_bytes(far), near, _own: own })
     }
 
     /// Messages that the batches so far have sent to this task.

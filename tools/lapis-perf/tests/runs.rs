@@ -94,8 +94,8 @@ fn every_bench_gives_its_records_in_both_modes_and_kinds_of_memory() {
         assert_eq!(of("am_bw"), [(8, ""), (5000, ""), (70_000, "")]);
         assert_eq!(of("put_lat").len(), 8);
         assert_eq!(of("get_bw").len(), 6);
-        for atomic in ["fadd", "fadd_rate", "cas"] {
-            assert_eq!(of(atomic), [(8, "heap"), (8, "lapis")]);
+        for word in ["put_seen", "fadd", "fadd_rate", "cas"] {
+            assert_eq!(of(word), [(8, "heap"), (8, "lapis")]);
         }
         assert_eq!(of("gfence"), [(0, "")]);
         for once in ["init_first", "init", "blocked"] {

@@ -2,8 +2,10 @@
 
 mod by_key;
 mod deaths;
+mod failover;
 mod faults;
 mod hangs;
+mod huge;
 mod limits;
 mod loans;
 mod memory;
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
             let slot = arguments.next().and_then(|text| text.parse().ok());
             faults::faults(detail.parse().unwrap_or(40), slot.unwrap_or(faults::SLOT))
         }
+        "pauses" => failover::pauses(&detail),
+        "huge" => huge::huge(),
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {

@@ -145,3 +145,63 @@ fn a_purge_does_not_wait_for_ever_for_a_task_that_does_not_run() {
         }
     }
 }
+
+#[test]
+fn a_forked_child_is_refused_and_its_parent_goes_on() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        let done = job(2, provider).run(TASK, &["fork"]).expect_quiet(0);
+        assert_eq!(done.sorted(), ["fork: refused in the child"; 2], "{provider}");
+    }
+}
+
+/// A buffer for each of two tasks, and what the rest of the machine needs.
+const HUGE_NEEDS: u64 = 6 << 30;
+
+/// The memory that the kernel would give to programs now.
+fn available() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("Linux tells of its memory");
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("a line of it");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+}
+
+#[test]
+fn more_than_2_gib_go_by_message_put_and_get() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        let free = available();
+        if free < HUGE_NEEDS {
+            eprintln!("SKIP: {provider}: {} MiB of memory are free, {} needed", free >> 20, HUGE_NEEDS >> 20);
+            continue;
+        }
+        let done = job(2, provider).run(TASK, &["huge"]).expect_quiet(0);
+        assert_eq!(done.lines_with("huge: done").len(), 2, "{provider}: {done:?}");
+    }
+}
+
+/// A job whose tasks run under valgrind, which makes what is definitely lost at the end an error.
+fn under_valgrind(provider: &str, scenario: &[&str]) -> lapis_testing::Finished {
+    const OPTIONS: [&str; 5] = [
+        "--quiet",
+        "--leak-check=full",
+        "--show-leak-kinds=definite",
+        "--errors-for-leak-kinds=definite",
+        "--error-exitcode=77",
+    ];
+    job(2, provider).run("valgrind", &[&OPTIONS[..], &[TASK], scenario].concat())
+}
+
+/// Nor is anything of libfabric's: nothing is suppressed.
+#[test]
+fn nothing_is_lost_at_the_end_of_a_job() {
+    if let Err(error) = std::process::Command::new("valgrind").arg("--version").output() {
+        eprintln!("SKIP: valgrind: {error} (`cargo xtask setup ci` installs it)");
+        return;
+    }
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        // Short and long messages, puts and gets by key, transfers of memory that is lent.
+        let done = under_valgrind(provider, &["faults", "4", "100000"]).expect_quiet(0);
+        assert_eq!(done.lines_with(": 10 confirmed, 10 got").len(), 2, "{provider}: {done:?}");
+    }
+    // What this scenario leaves behind, on purpose, is seen.
+    let done = under_valgrind("shm", &["by-key"]).expect(77);
+    assert!(done.err.contains("65,536 bytes in 1 blocks are definitely lost"), "{done:?}");
+}

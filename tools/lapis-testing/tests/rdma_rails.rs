@@ -1,9 +1,10 @@
 //! Jobs over the rdma plugin with two rails between hosts, one of which is pulled in between.
 
+use lapis_patience::Patience;
 use lapis_testing::{Finished, Net, Running, folder, program};
 use std::io::Write as _;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
 
@@ -71,4 +72,78 @@ fn a_rail_is_pulled_and_comes_back_and_nothing_is_lost() {
         let done = all_came(running.wait());
         assert!(turns > 0, "the traffic ended before a rail was pulled: {done:?}");
     }
+}
+
+/// Hears the kernel's news of the near side's links, as the transport does. A link may drop what is
+/// sent before they come.
+struct News(Running);
+
+impl News {
+    fn of(net: &Net) -> Self {
+        let mut monitor = lapis_testing::clean("ip");
+        monitor.args(["netns", "exec", net.hosts()[0].0, "ip", "-o", "monitor", "link"]);
+        Self(Running::start(monitor))
+    }
+
+    /// When the news came that a rail was set down.
+    fn down(&mut self) -> Duration {
+        self.0.read_line("<BROADCAST,MULTICAST> ");
+        SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is set")
+    }
+}
+
+/// The rail that carries the messages, and the other one.
+fn busy_and_idle(net: &Net) -> (usize, usize) {
+    let before = net.packets();
+    std::thread::sleep(Duration::from_millis(50));
+    let sent: Vec<u64> = net.packets().iter().zip(before).map(|(now, then)| now - then).collect();
+    if sent[0] > sent[1] { (0, 1) } else { (1, 0) }
+}
+
+/// Pulls the rail that carries short messages, time and again; the other one carries them then. How
+/// long messages paused is printed, and no part of the verdict: busy machines pause by themselves.
+#[test]
+fn the_other_rail_carries_messages_when_a_link_is_pulled() {
+    let Some(net) = Net::make("rf", 2) else { return skip() };
+    let end = lapis_testing::scratch("pauses-end");
+    let mut running = Running::start(job(&net, &["pauses", &end.to_string_lossy()]));
+    running.read_line("all are there");
+    let mut pulls = Vec::new();
+    for _ in 0..6 {
+        let mut news = News::of(&net);
+        std::thread::sleep(Duration::from_millis(300));
+        let (busy, idle) = busy_and_idle(&net);
+        let before = net.packets()[idle];
+        std::thread::scope(|scope| {
+            let told = scope.spawn(|| news.down());
+            net.rail(busy, false);
+            pulls.push(told.join().expect("news"));
+        });
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while net.packets()[idle] < before + 100 {
+            assert!(running.alive() && !patience.is_over(), "nothing goes over rail {idle}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        net.rail(busy, true);
+    }
+    std::fs::write(&end, "").expect("a file for the task to find");
+    let done = running.wait().expect(0);
+    std::fs::remove_file(&end).expect("it is there still");
+    let pauses: Vec<(i128, i128)> = done.lines_with("paused ").iter().map(|line| pause(line)).collect();
+    for pull in pulls {
+        let told = pull.as_micros() as i128;
+        let around = |&&(long, end): &&(i128, i128)| end > told - 1000 && end - long < told + 100_000;
+        match pauses.iter().filter(around).max() {
+            Some((long, end)) => {
+                println!("a link pulled: {long} us between two answers, {} us from the news on", end - told);
+            }
+            None => println!("a link pulled: no pause to speak of"),
+        }
+    }
+}
+
+/// How long a pause was, and when it ended, in microseconds.
+fn pause(line: &str) -> (i128, i128) {
+    let numbers: Vec<i128> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    (numbers[0], numbers[1])
 }

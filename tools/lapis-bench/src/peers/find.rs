@@ -51,7 +51,12 @@ fn provider() -> String {
 fn over(line: Line, transport: &str) -> Line {
     let line = line.var("LAPIS_TRANSPORT", transport);
     match transport {
-        "rdma" => line.var("LAPIS_RDMA_PROVIDER", provider()).var("LAPIS_RDMA_ADDR", "127.0.0.1"),
+        "rdma" => {
+            let provider = provider();
+            // Memory that is shared has no addresses.
+            let line = if provider == "shm" { line } else { line.var("LAPIS_RDMA_ADDR", "127.0.0.1") };
+            line.var("LAPIS_RDMA_PROVIDER", provider)
+        }
         _ => line,
     }
 }

@@ -226,7 +226,11 @@ fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
     let bars = [
         at_most("8 B one way, to bare libfabric's", to_bare("am_lat", 8), 1.1, ""),
         at_most("8 B put, done, to bare libfabric's", to_bare("put_lat", 8), 1.1, ""),
+        at_most("8 B put, seen by the target, to bare libfabric's", to_bare("put_seen", 8), 1.1, ""),
         at_least("rate of 8 B messages, to bare libfabric's", to_bare("am_rate", 8), 0.9, ""),
+        at_most("1 MiB put, done, to bare libfabric's", to_bare("put_lat", MIB), 1.1, ""),
+        at_most("8 B get, to bare libfabric's", to_bare("get_lat", 8), 1.1, ""),
+        at_most("1 MiB get, to bare libfabric's", to_bare("get_lat", MIB), 1.1, ""),
         at_least(
             "stream of 1 MiB messages, to bare libfabric's writes",
             ratio(all.lapis("am_bw", MIB).map(value), bare("put_bw", MIB)),

@@ -75,6 +75,12 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
     let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
     let mut plan = messages(&against, quick);
     plan.extend(one_sided(&against, quick));
+    if transport == "rdma" {
+        // One long transfer at a time, too: a provider that is driven bare does it by one call.
+        plan.iter_mut()
+            .filter(|bench| ["put_lat", "get_lat"].contains(&bench.name))
+            .for_each(|bench| bench.sizes.push(M));
+    }
     plan.extend([
         bench("gfence", "global fence (or barrier)", &[], against.fence),
         bench("init_first", "start and end of the first context of two tasks", &[], (NONE, NONE)),
@@ -143,6 +149,7 @@ fn one_sided(against: &Against, quick: bool) -> Vec<Bench> {
     let atomic = (against.atomic, against.atomic);
     vec![
         bench("put_lat", "put until the origin knows that it is done", FEW, (NONE, NONE)),
+        bench("put_seen", "put of 8 bytes until the target sees it, one way", FEW, against.latency),
         bench("put_rate", "stream of small puts", FEW, (NONE, NONE)),
         bench("put_bw", "stream of puts", bandwidths(quick), against.copies),
         bench("get_lat", "get", FEW, (NONE, NONE)),

@@ -21,6 +21,7 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::AmLat => am::ping_pong(session, size),
         Kind::AmRate | Kind::AmBw => am::stream(session, size),
         Kind::PutLat => onesided::put_and_know(session, target()?, size),
+        Kind::PutSeen => onesided::put_until_seen(session, target()?)?,
         Kind::PutStream => onesided::put_stream(session, target()?, size),
         Kind::GetLat => onesided::get_and_have(session, target()?, size),
         Kind::GetStream => onesided::get_stream(session, target()?, size),
@@ -45,6 +46,7 @@ pub(crate) fn note(figure: &Figure) -> Option<&'static str> {
         Kind::FirstInit => Some("once in a process"),
         Kind::Blocked => Some("the message comes after a quarter of a second"),
         Kind::Init => Some("in a running process: plugins are loaded, the first context stays open"),
+        Kind::PutSeen => Some("each task looks at its memory and puts back"),
         Kind::AmLat | Kind::AmRate | Kind::AmBw => Some("messages of one packet are used in place"),
         _ => None,
     }

@@ -2,8 +2,9 @@
 
 use super::{Batch, idle};
 use crate::session::{Session, Target};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use lapis::core::message::{GetArgs, PutArgs};
+use lapis::core::sync::Ordering;
 use lapis::{Counter, Destination, Notify, Source};
 use std::hint::black_box;
 
@@ -40,6 +41,46 @@ pub(super) fn put_and_know<'s>(session: &'s Session, target: &'s Target, size: u
         }
         Ok(())
     })
+}
+
+/// A word that one task puts and the other one sees and puts back.
+pub(super) fn put_until_seen<'s>(session: &'s Session, target: &'s Target) -> Result<Batch<'s>> {
+    const WORD: u64 = size_of::<u64>() as u64;
+    let (context, word, far) = (&session.context, target.word(), target.far);
+    // What benches before this one have left there is no answer.
+    word.store(0, Ordering::Relaxed);
+    session.agree(0)?;
+    if !session.plays() {
+        return Ok(idle());
+    }
+    let direct = context.direct(far.task, far.addr, WORD).is_some();
+    let far = far.part(0, WORD).context("memory of a word at least")?;
+    let leads = session.leads();
+    let mut turn = 0u64;
+    let throw = move |turn: u64| -> Result<()> {
+        if direct {
+            return Ok(context.put_bytes(black_box(far), &turn.to_ne_bytes())?);
+        }
+        // SAFETY: the buffer is longer than a word, and free: the put before this one was seen.
+        unsafe { session.buffer.start().cast::<u64>().write_unaligned(turn) };
+        put(session, target, WORD, Notify::None)
+    };
+    Ok(Box::new(move |count| {
+        for _ in 0..count {
+            turn += 1;
+            if leads {
+                throw(turn)?;
+            }
+            // Nothing says that a put has come, so whoever slept might sleep on.
+            while word.load(Ordering::Relaxed) != turn {
+                context.progress()?;
+            }
+            if !leads {
+                throw(turn)?;
+            }
+        }
+        Ok(())
+    }))
 }
 
 /// Puts, and one fence at the end.
