@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#define ROUNDS 4000
+#define ROUNDS 400
 
 static lapi_thread_func_t lock;
 static lapi_cntr_t tgt, org, cmpl, extra, sent;
@@ -28,7 +28,7 @@ static void tick(int number)
     int value;
     (void)number;
     /* On a crowded core a call lets others run, for longer than the timer waits: the program must get on, too. */
-    if (!on || ++ticks > 20)
+    if (!on || ++ticks > 4)
         return;
     int codes[] = {
         LAPI_Put(hndl, other, 8, asides[other], data, counters[other], &sent, NULL),
@@ -84,7 +84,7 @@ int main(void)
     struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     on = 1;
-    for (int i = 0; i < ROUNDS || ((refused < 3 || accepted < 1) && i < 100 * ROUNDS); i++) {
+    for (int i = 0; i < ROUNDS || ((refused < 3 || accepted < 1) && i < 1000 * ROUNDS); i++) {
         int hold = i % 7 == 0;
         ticks = 0;
         if (hold)
