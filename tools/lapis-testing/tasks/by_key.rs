@@ -22,9 +22,9 @@ fn exchange(context: &Context, mine: RemoteMemory) -> Result<Vec<RemoteMemory>> 
     Ok(all.iter().map(RemoteMemory::from_bytes).collect())
 }
 
-/// Whoever has put once, and fenced, knows what there is, and the keys.
-fn learn_keys(context: &Context, far: RemoteMemory) -> Result<()> {
-    context.put_bytes(far, &[1; LEN])?;
+/// Whoever has put once so many bytes, and fenced, knows what there is, and the keys.
+fn learn_keys(context: &Context, far: RemoteMemory, len: usize) -> Result<()> {
+    context.put_bytes(far, &vec![1; len])?;
     context.gfence()
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn by_key(keys: bool) -> Result<()> {
 
     let memory = context.alloc(LEN)?;
     let far = exchange(&context, memory.remote())?;
-    learn_keys(&context, far[right])?;
+    learn_keys(&context, far[right], LEN)?;
     let packets = rounds(&context, far[right], counter, true)?;
     assert!(packets < FEW, "{packets} packets to memory of Lapis");
     context.wait_counter(&arrived, ROUNDS as i32)?;
@@ -94,7 +94,7 @@ pub(crate) fn by_key(keys: bool) -> Result<()> {
     // SAFETY: leaked, so it stays; it is only read by peers' transfers from here on.
     let registered = unsafe { context.register(NonNull::from(&mut *own).cast(), LEN)? };
     let far = exchange(&context, registered.remote())?;
-    learn_keys(&context, far[right])?;
+    learn_keys(&context, far[right], LEN)?;
     let packets = rounds(&context, far[right], counter, true)?;
     assert!(packets < FEW, "{packets} packets to registered memory");
     context.wait_counter(&arrived, ROUNDS as i32)?;
@@ -169,7 +169,7 @@ pub(crate) fn put_and_wait() -> Result<()> {
     let right = ((context.task() + 1) % context.tasks()) as usize;
     let memory = context.alloc(LONG)?;
     let far = exchange(&context, memory.remote())?;
-    learn_keys(&context, far[right])?;
+    learn_keys(&context, far[right], 1)?;
     context.put_bytes(far[right], &filled(context.task(), LONG))?;
     context.gfence()?;
     println!("ready");
