@@ -136,6 +136,8 @@ pub(crate) fn lapis_from_qnix(transport: &str, tasks: usize) -> Result<Party, Ab
     let mut party = of_interface(&beside(), &name, transport, ["qnix", "qnix", "qnix"])?;
     if let How::Program(line) = &mut party.how {
         set_tasks(line, tasks);
+        // As all parties do it polls; the interface has no call for that.
+        *line = std::mem::take(line).var("LAPIS_INTERRUPT", "no");
     }
     Ok(party)
 }
