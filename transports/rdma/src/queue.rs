@@ -25,6 +25,16 @@ pub(crate) enum Completion {
     Broken { code: i32 },
 }
 
+/// What a read of the queue has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    Nothing,
+    /// All that there was, so that another read, which asks the system, need not follow at once.
+    All,
+    /// As much as it takes at a time.
+    Some,
+}
+
 /// See the module. Used by one thread at a time.
 pub(crate) struct Queue {
     cq: *mut fid_cq,
@@ -98,14 +108,14 @@ impl Queue {
         std::mem::replace(self, Self::none()).head()
     }
 
-    /// Hands up to `most` completions to `each`; whether there was any.
-    pub(crate) fn completions(&mut self, most: usize, mut each: impl FnMut(Completion)) -> bool {
+    /// Hands up to `most` completions to `each`.
+    pub(crate) fn completions(&mut self, most: usize, mut each: impl FnMut(Completion)) -> Read {
         const BATCH: usize = 16;
         // SAFETY: all zeros is a value of this plain struct.
         let mut entries: [fi_cq_data_entry; BATCH] = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open and has entries of this format; at most as many are written.
         let found = unsafe {
-            let Some(read) = (*(*self.cq).ops).read else { return false };
+            let Some(read) = (*(*self.cq).ops).read else { return Read::Nothing };
             read(self.cq, entries.as_mut_ptr().cast(), most.min(BATCH))
         };
         if found == -(FI_EAVAIL as isize) {
@@ -113,7 +123,7 @@ impl Queue {
         }
         if let Some(code) = fault(found) {
             each(Completion::Broken { code });
-            return false;
+            return Read::Nothing;
         }
         let found = usize::try_from(found).unwrap_or(0);
         for entry in &entries[..found] {
@@ -133,16 +143,20 @@ impl Queue {
                 each(Completion::Released { context });
             }
         }
-        found > 0
+        match found {
+            0 => Read::Nothing,
+            _ if found < most.min(BATCH) => Read::All,
+            _ => Read::Some,
+        }
     }
 
     #[cold]
-    fn failed(&mut self, mut each: impl FnMut(Completion)) -> bool {
+    fn failed(&mut self, mut each: impl FnMut(Completion)) -> Read {
         // SAFETY: all zeros is a value of this plain struct.
         let mut entry: fi_cq_err_entry = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open; one entry is written.
         let found = unsafe {
-            let Some(read) = (*(*self.cq).ops).readerr else { return false };
+            let Some(read) = (*(*self.cq).ops).readerr else { return Read::Nothing };
             read(self.cq, &mut entry, 0)
         };
         if let Some(code) = fault(found) {
@@ -155,7 +169,8 @@ impl Queue {
                 code: entry.err,
             });
         }
-        found == 1
+        // What ended behind it, this read has not shown.
+        if found == 1 { Read::Some } else { Read::Nothing }
     }
 }
 

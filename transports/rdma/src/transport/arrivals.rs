@@ -2,7 +2,7 @@
 
 use super::Rdma;
 use crate::header::{self, Header, Kind};
-use crate::queue::Completion;
+use crate::queue::{Completion, Read};
 use crate::rail::Rail;
 use lapis_core::transport::Event;
 use std::time::Duration;
@@ -206,18 +206,18 @@ impl Rdma {
             if r.closed {
                 break;
             }
-            let any = r.endpoint.queue().completions(events.len() - n, |completion| {
+            let read = r.endpoint.queue().completions(events.len() - n, |completion| {
                 found[count] = Some(completion);
                 count += 1;
             });
-            ended |= any;
+            ended |= read != Read::Nothing;
             for completion in found.into_iter().take(count).flatten() {
                 if let Some(event) = self.take(rail, completion) {
                     events[n] = event;
                     n += 1;
                 }
             }
-            if !any || self.rails[rail].receiver.is_stopped() {
+            if read != Read::Some || self.rails[rail].receiver.is_stopped() {
                 break;
             }
         }
