@@ -65,6 +65,8 @@ pub enum Status {
     SendTargetNodeUnreachable = 18,
     /// The program asked for it to be dropped.
     SendDropped = 19,
+    /// The port that it was sent from is closed.
+    SendPortClosed = 20,
     /// There is no such board, or no services daemon.
     NoSuchDevice = 24,
     /// Library and daemon are of different releases.

@@ -64,8 +64,13 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(crate) fn open(board: u32, number: u32, name: &str) -> Result<*mut Self, Status> {
-        Port::open(Settings::of_process(), board, number, name).map(Self::of)
+    /// Opens a port for a program that was written for GM 1 or a later one.
+    pub(crate) fn open(board: u32, number: u32, name: &str, is_gm1: bool) -> Result<*mut Self, Status> {
+        let mut port = Port::open(Settings::of_process(), board, number, name)?;
+        if is_gm1 {
+            port.ends_without_buffers();
+        }
+        Ok(Self::of(port))
     }
 
     /// The handle of a port that is open.

@@ -12,6 +12,7 @@ mod api;
 mod daemon;
 pub mod diagnostics;
 mod direct;
+mod ending;
 mod events;
 #[doc(hidden)]
 pub mod exports;

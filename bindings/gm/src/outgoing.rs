@@ -50,7 +50,7 @@ impl Port {
         if !self.take_token(teller, local, (node, port)) {
             return;
         }
-        if let Some(status) = unsound(&wish) {
+        if let Some(status) = unsound(&wish).or_else(|| self.is_over().then_some(Status::SendPortClosed)) {
             return self.complete(teller, status, local, (node, port));
         }
         let peer = self.peer(node, port);
@@ -120,7 +120,9 @@ impl Port {
         if !self.take_token(teller, local, (node, port)) {
             return;
         }
-        let unsound = unsound(wish).or_else(|| too_long_a_datagram(len));
+        let unsound = unsound(wish)
+            .or_else(|| too_long_a_datagram(len))
+            .or_else(|| self.is_over().then_some(Status::SendPortClosed));
         if let Some(status) = unsound {
             return self.complete(teller, status, local, (node, port));
         }
@@ -153,6 +155,19 @@ impl Port {
     /// with its end: it is for whoever has the port next.
     pub(crate) fn fail_told(&mut self, peer: usize, status: Status) {
         self.fail_streams(peer, status, |stream| stream.announced > 0);
+    }
+
+    /// All messages to a peer fail, paused or not.
+    pub(crate) fn fail_all(&mut self, peer: usize, status: Status) {
+        self.take_heard(peer);
+        let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
+        for priority in 0..2 {
+            self.peers[peer].out[priority].restart(0, 0);
+            while let Some(message) = self.peers[peer].out[priority].messages.pop_front() {
+                self.net.settle(task, message.token);
+                self.complete(message.teller, status, message.local, (node, port));
+            }
+        }
     }
 
     fn fail_streams(&mut self, peer: usize, status: Status, fails: impl Fn(&OutStream) -> bool) {

@@ -4,6 +4,7 @@ use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
 use crate::daemon::Registration;
 use crate::direct::Own;
+use crate::ending::Ending;
 use crate::events::{Due, Fast, Pending};
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
@@ -125,6 +126,7 @@ pub(crate) struct Port {
     pub(crate) sleeps_until: Nanos,
     pub(crate) nodes: Vec<Node>,
     pub(crate) counters: Counters,
+    pub(crate) ending: Ending,
 }
 
 // SAFETY: the addresses in it are the program's, which says when they may be used; the lock of the
@@ -187,6 +189,7 @@ impl Port {
             sleeps_until: 0,
             nodes: Vec::new(),
             counters: Counters::default(),
+            ending: Ending::default(),
         };
         port.reach_itself();
         watch::add(&port.registration);

@@ -2,6 +2,7 @@
 //! after peers that have gone.
 
 use crate::abi::Status;
+use crate::ending::Ending;
 use crate::net::Unit;
 use crate::port::{Counters, Port};
 use crate::stream::{InStream, Link, OutStream};
@@ -55,6 +56,9 @@ impl Port {
 
     #[inline(never)]
     fn work(&mut self) {
+        if self.ending == Ending::Due {
+            self.end();
+        }
         let busy = !self.events.is_empty();
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
@@ -200,6 +204,7 @@ impl Port {
             self.waiting.retain(|at| *at != (peer, priority));
             self.peers[peer].ins[priority].fail(priority, Status::SendTimedOut);
             self.stir(peer);
+            self.lacks_buffers();
         }
     }
 
@@ -225,6 +230,9 @@ impl Port {
 
     /// What a sleep needs: whether there may be one, and how long it may be.
     pub(crate) fn before_sleep(&mut self) -> Option<Option<Duration>> {
+        if self.ending == Ending::Due {
+            return None;
+        }
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
         }

@@ -248,7 +248,7 @@ impl Port {
     }
 
     /// Nothing that is under way to or from a peer arrives any more.
-    fn part_from(&mut self, peer: usize) {
+    pub(crate) fn part_from(&mut self, peer: usize) {
         let lends = self.peers[peer].out.iter().any(OutStream::lends);
         if lends && !self.net.outlets.is_far(self.peers[peer].task()) {
             // It may be copying from memory that the program has back in a moment.

@@ -10,6 +10,8 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong};
 
 /// Versions of the API that programs may ask for: 1.0 to 2.1, as GM writes them.
 const VERSIONS: [std::ops::RangeInclusive<c_int>; 2] = [0x100..=0x2ff, 0x1_0000..=0x2_ffff];
+/// Those of GM 1.
+const GM1: [std::ops::RangeInclusive<c_int>; 2] = [0x100..=0x1ff, 0x1_0000..=0x1_ffff];
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
@@ -57,7 +59,8 @@ pub unsafe extern "C" fn gm_open(
         // SAFETY: the program gives strings, which end.
         unsafe { CStr::from_ptr(port_name) }.to_string_lossy().chars().take(15).collect()
     };
-    let opened = Handle::open(unit, port, &name);
+    let is_gm1 = GM1.iter().any(|versions| versions.contains(&version));
+    let opened = Handle::open(unit, port, &name, is_gm1);
     // SAFETY: not NULL, and then it can be written: this call asks for that itself.
     answer(opened.map(|handle| unsafe { p.write(handle) }))
 }

@@ -153,7 +153,7 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
     loop {
         let Some(mut inner) = handle.enter() else { return nothing() };
         inner.port.look();
-        if inner.show() {
+        if inner.show() || inner.port.is_over() {
             return shown(&inner);
         }
         if !spin.is_zero() && since.get_or_insert_with(Instant::now).elapsed() < spin {
