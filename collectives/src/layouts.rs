@@ -2,34 +2,33 @@
 //!
 //! Where the members share a host, each part is written from its layout straight to its owner's
 //! board, and from the other's board straight to where its layout puts it. Nothing is packed in
-//! between. Elsewhere parts are packed, sent as parts of an `alltoallv`, and unpacked.
+//! between. Elsewhere parts are packed when the call begins, sent as parts of an `alltoallv`, and
+//! unpacked when all have come.
 //!
 //! It is an `alltoallv` of bytes: a member with layouts may meet one with plain parts.
 
 use crate::Call;
-use crate::board::{Data, Put, Take};
+use crate::board::{Data, Layouts, Put, Take};
 use crate::combine::By;
 use crate::element::Element;
-use crate::engine::Fold;
+use crate::engine::{Fold, Op};
 use crate::error::{CollectiveError, Result};
+use crate::request::{RawPersistent, Request};
 use crate::select::Way;
-use crate::team::Team;
+use crate::team::{Key, Team};
 use lapis_core::message::{Gather, Scatter};
 use lapis_schedules::tree::Parts;
 use lapis_schedules::{Buffer, Span};
+use std::ptr::NonNull;
+use std::sync::Arc;
 
-/// What a member gives another one: so many bytes of a layout.
-pub struct Given<'a> {
-    /// Where they are.
-    pub layout: &'a mut dyn Gather,
-    /// How many.
-    pub len: usize,
-}
-
-/// What a member gets from another one: so many bytes for a layout.
-pub struct Got<'a> {
-    /// Where they go.
-    pub layout: &'a mut dyn Scatter,
+/// What a member gives another one, or gets from it: so many bytes of a layout.
+///
+/// Layouts call nothing of Lapis. They are used from whatever thread carries the call on.
+#[derive(Clone, Debug)]
+pub struct Part<L> {
+    /// Where they are: a [`Gather`] for what is given, a [`Scatter`] for what is got.
+    pub layout: L,
     /// How many.
     pub len: usize,
 }
@@ -68,20 +67,42 @@ impl Packed {
     }
 }
 
-/// What rounds read and write: spans of bytes, each within one part.
-struct Layouts<'a, 'b, 'c> {
-    give: &'a mut [Given<'b>],
-    get: &'a mut [Got<'c>],
-    given: &'a Packed,
-    got: &'a Packed,
+/// The lengths of a call's parts, both ways.
+struct Lens {
+    given: Packed,
+    got: Packed,
 }
 
-impl Layouts<'_, '_, '_> {
+impl Lens {
+    fn call(&self) -> Call<'_> {
+        Call::AllToAllV { give: self.given.parts(), get: self.got.parts() }
+    }
+}
+
+/// A call's layouts. Rounds read and write spans of bytes, each within one part.
+struct Laid<G, S> {
+    give: Vec<Part<G>>,
+    get: Vec<Part<S>>,
+    lens: Arc<Lens>,
+}
+
+impl<G: Gather, S: Scatter> Laid<G, S> {
+    fn of(team: &Team, give: Vec<Part<G>>, get: Vec<Part<S>>) -> Result<Self> {
+        let (gives, gets) = (give.iter().map(|part| part.len), get.iter().map(|part| part.len));
+        let (Some(given), Some(got)) = (Packed::of(gives.clone()), Packed::of(gets.clone())) else {
+            let (count, members) = (gives.chain(gets).max().unwrap_or(0), team.len());
+            return Err(CollectiveError::Overflow { call: "alltoallw", count, size: 1, members });
+        };
+        let lens = Arc::new(Lens { given, got });
+        lens.call().check(team.rank(), team.len(), 1)?;
+        Ok(Self { give, get, lens })
+    }
+
     /// # Safety
     /// The layouts' memory is valid; `into` can be written.
     unsafe fn read(&mut self, span: Span, into: &mut [u8]) {
         debug_assert_eq!(span.buffer, Buffer::Input);
-        let (part, at) = self.given.part(span.start);
+        let (part, at) = self.lens.given.part(span.start);
         // SAFETY: the caller's promise.
         unsafe { self.give[part].layout.read(at as u64, into) }
     }
@@ -90,17 +111,13 @@ impl Layouts<'_, '_, '_> {
     /// The layouts' memory is valid.
     unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
         debug_assert_eq!(span.buffer, Buffer::Output);
-        let (part, at) = self.got.part(span.start);
+        let (part, at) = self.lens.got.part(span.start);
         // SAFETY: the caller's promise.
         unsafe { self.get[part].layout.write(at as u64, bytes) }
     }
 }
 
-impl Data for Layouts<'_, '_, '_> {
-    fn size(&self) -> usize {
-        1
-    }
-
+impl<G: Gather, S: Scatter> Data for Laid<G, S> {
     unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         for put in puts.iter().filter(|put| put.from.len > 0) {
             // SAFETY: the area has room, and nobody reads it, by the caller's promise.
@@ -135,52 +152,121 @@ impl Data for Layouts<'_, '_, '_> {
     }
 }
 
+impl<G: Gather, S: Scatter> Layouts for Laid<G, S> {
+    fn lens(&self) -> (usize, usize) {
+        (self.lens.given.len, self.lens.got.len)
+    }
+
+    unsafe fn pack(&mut self, into: &mut [u8]) {
+        for (part, start) in self.give.iter_mut().zip(&self.lens.given.starts) {
+            // SAFETY: the caller's promise.
+            unsafe { part.layout.read(0, &mut into[*start..start + part.len]) };
+        }
+    }
+
+    unsafe fn unpack(&mut self, from: &[u8]) {
+        for (part, start) in self.get.iter_mut().zip(&self.lens.got.starts) {
+            // SAFETY: the caller's promise.
+            unsafe { part.layout.write(0, &from[*start..start + part.len]) };
+        }
+    }
+}
+
+/// Gives everybody what the caller has for it, and gets what everybody has for the caller: parts of
+/// any lengths, each in a layout of its own, by rank. All members call, in whatever form; those
+/// without layouts may call [`all_to_all_v`](Team::all_to_all_v) with bytes.
+///
+/// Errors of all of them: as for any collective; lists that are not as long as the team; lengths
+/// that are more than memory.
+#[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
 impl Team {
-    /// Gives everybody what the caller has for it, and gets what everybody has for the caller:
-    /// parts of any lengths, each in a layout of its own, by rank. All members call; those without
-    /// layouts may call [`all_to_all_v`](Self::all_to_all_v) with bytes.
-    ///
-    /// # Errors
-    /// As for any collective, and lists that are not as long as the team.
+    /// Returns when the caller has got its parts.
     ///
     /// # Safety
     /// The memory that the layouts name is valid and nobody else's until the call returns, and what
     /// is given does not lie where something goes.
     #[doc(alias = "lapis_alltoallw")]
-    pub unsafe fn all_to_all_w(&self, give: &mut [Given<'_>], get: &mut [Got<'_>]) -> Result<()> {
-        let given = Packed::of(give.iter().map(|part| part.len));
-        let got = Packed::of(get.iter().map(|part| part.len));
-        let (Some(given), Some(got)) = (given, got) else {
-            let count =
-                give.iter().map(|part| part.len).chain(get.iter().map(|part| part.len)).max().unwrap_or(0);
-            return Err(CollectiveError::Overflow { call: "alltoallw", count, size: 1, members: self.len() });
-        };
-        let call = Call::AllToAllV { give: given.parts(), get: got.parts() };
-        call.check(self.rank(), self.len(), 1)?;
+    pub unsafe fn all_to_all_w<G: Gather, S: Scatter>(
+        &self,
+        give: Vec<Part<G>>,
+        get: Vec<Part<S>>,
+    ) -> Result<()> {
+        let mut laid = Laid::of(self, give, get)?;
+        let lens = Arc::clone(&laid.lens);
+        let call = lens.call();
         self.context().may_block(call.name())?;
         if self.way(&call, u8::TYPE, true) == Some(Way::Host) {
-            let mut data = Layouts { give: &mut *give, get: &mut *get, given: &given, got: &got };
             let none = (std::ptr::null(), std::ptr::null_mut());
             // SAFETY: the layouts are valid by the caller's promise; nothing else is used.
             let ended = unsafe {
-                self.in_rounds(&call, u8::TYPE, By::Nothing, none, |work, plan| work.run_on(plan, &mut data))
+                self.in_rounds(&call, u8::TYPE, By::Nothing, none, |work, plan| work.run_on(plan, &mut laid))
             };
             if let Ok(ended) = ended {
                 return ended;
             }
         }
-        let (mut input, mut output) = (vec![0; given.len], vec![0; got.len]);
-        for (part, start) in give.iter_mut().zip(&given.starts) {
-            // SAFETY: the caller's promise.
-            unsafe { part.layout.read(0, &mut input[*start..start + part.len]) };
+        // SAFETY: the caller's promise; this call waits for the end, with which the layouts go.
+        unsafe {
+            let (op, key) = self.prepare_laid(laid)?;
+            self.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
+            let ended = self.0.engine.wait(self.context(), self.0.members, op);
+            self.give_back(op, key);
+            ended
         }
-        // SAFETY: both are as long as the parts say.
-        unsafe { self.call_raw(&call, u8::TYPE, By::Nothing, input.as_ptr(), output.as_mut_ptr()) }?;
-        for (part, start) in get.iter_mut().zip(&got.starts) {
-            // SAFETY: the caller's promise.
-            unsafe { part.layout.write(0, &output[*start..start + part.len]) };
+    }
+
+    /// Begins it. The request owns the layouts.
+    ///
+    /// # Safety
+    /// The memory that the layouts name is valid and nobody else's until the operation has ended,
+    /// and what is given does not lie where something goes. Dropping the request waits.
+    #[doc(alias = "lapis_ialltoallw")]
+    pub unsafe fn start_all_to_all_w<G: Gather + 'static, S: Scatter + 'static>(
+        &self,
+        give: Vec<Part<G>>,
+        get: Vec<Part<S>>,
+    ) -> Result<Request<()>> {
+        // SAFETY: the caller's promise; layouts that borrow nothing live as long as the operation.
+        unsafe {
+            let (op, key) = self.prepare_laid(Laid::of(self, give, get)?)?;
+            self.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
+            Ok(Request::of(self, op, key))
         }
-        Ok(())
+    }
+
+    /// Sets it up, to be started many times. All members set it up or call it in another form each
+    /// time.
+    ///
+    /// # Safety
+    /// The memory that the layouts name is valid as long as the operation is kept, and nobody
+    /// else's while it is under way, and what is given does not lie where something goes.
+    #[doc(alias = "lapis_alltoallw_init")]
+    pub unsafe fn persistent_all_to_all_w<G: Gather + 'static, S: Scatter + 'static>(
+        &self,
+        give: Vec<Part<G>>,
+        get: Vec<Part<S>>,
+    ) -> Result<RawPersistent> {
+        // SAFETY: layouts that borrow nothing live as long as the operation.
+        let (op, key) = unsafe { self.prepare_laid(Laid::of(self, give, get)?) }?;
+        Ok(RawPersistent::of_layouts(self, op, key))
+    }
+
+    /// An operation ready to run that has layouts.
+    ///
+    /// # Safety
+    /// What the layouts borrow lives as long as the operation.
+    unsafe fn prepare_laid<'l>(
+        &self,
+        laid: Laid<impl Gather + 'l, impl Scatter + 'l>,
+    ) -> Result<(NonNull<Op>, Option<Key>)> {
+        let (op, key) = self.prepare(&laid.lens.call(), u8::TYPE, By::Nothing)?;
+        let layouts: Box<dyn Layouts + 'l> = Box::new(laid);
+        // SAFETY: the caller's promise; the operation has just been made, and is nobody else's.
+        unsafe {
+            let layouts = std::mem::transmute::<Box<dyn Layouts + 'l>, Box<dyn Layouts>>(layouts);
+            (*op.as_ptr()).lay_out(layouts);
+        }
+        Ok((op, key))
     }
 }
 

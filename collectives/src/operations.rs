@@ -80,6 +80,18 @@ impl Team {
         self.call(&Call::ReduceScatter { counts }, by.into().of_bytes(), input, output)
     }
 
+    /// The same with parts of equal length, which is that of the output.
+    #[doc(alias = "lapis_reduce_scatter_block")]
+    pub fn reduce_scatter_block<'f, T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        by: impl Into<Combine<'f, T>>,
+    ) -> Result<()> {
+        let counts = vec![output.len(); self.len()];
+        self.reduce_scatter(input, output, &counts, by)
+    }
+
     /// Gives the root everybody's input, by rank; the others' output may be empty.
     #[doc(alias = "lapis_gather")]
     pub fn gather<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {

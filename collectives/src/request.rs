@@ -96,7 +96,7 @@ impl Team {
         let (op, key) = self.prepare(call, of, by)?;
         // SAFETY: the caller's promise.
         unsafe { self.begin(call, op, input, output) };
-        Ok(Request { team: self.clone(), op: Some((op, key)), buffers: Some(()) })
+        Ok(Request::of(self, op, key))
     }
 
     /// Sets an operation up that will be started many times. All members do.
@@ -145,6 +145,13 @@ impl Team {
         let copies = std::ptr::eq(input, output) && call.reads_while_writing();
         let copied = if copies { call.needs(self.rank(), self.len()).0 * of.size() } else { 0 };
         Ok(RawPersistent { team: self.clone(), op, key, input, output, copied, started: false })
+    }
+}
+
+impl Request<()> {
+    /// Of an operation that has been begun.
+    pub(crate) fn of(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
+        Self { team: team.clone(), op: Some((op, key)), buffers: Some(()) }
     }
 }
 
@@ -371,7 +378,7 @@ impl<T> std::fmt::Debug for Persistent<T> {
     }
 }
 
-/// The same on memory of an interface above.
+/// The same on memory of an interface above, or in layouts.
 pub struct RawPersistent {
     team: Team,
     op: NonNull<Op>,
@@ -387,6 +394,12 @@ pub struct RawPersistent {
 unsafe impl Send for RawPersistent {}
 
 impl RawPersistent {
+    /// Of an operation on layouts.
+    pub(crate) fn of_layouts(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
+        let (input, output) = (std::ptr::null(), std::ptr::null_mut());
+        Self { team: team.clone(), op, key, input, output, copied: 0, started: false }
+    }
+
     /// Begins it.
     ///
     /// # Errors

@@ -287,7 +287,7 @@ impl Team {
     /// The same, of whose input so many bytes are copied first.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin).
+    /// As for [`begin`](Self::begin). An operation that has layouts uses their memory, and no buffers.
     pub(crate) unsafe fn begin_prepared(
         &self,
         op: NonNull<Op>,
@@ -295,10 +295,12 @@ impl Team {
         input: *const u8,
         output: *mut u8,
     ) {
-        let mut input = input;
-        // SAFETY: the caller's promise; the lock is held while the operation is touched.
+        let (mut input, mut output) = (input, output);
+        // SAFETY: the caller's promise; it is touched under the lock once it is under way.
         unsafe {
-            if copied > 0 {
+            if let Some(packed) = (*op.as_ptr()).pack() {
+                (input, output) = packed;
+            } else if copied > 0 {
                 let copy = &mut (*op.as_ptr()).input;
                 copy.clear();
                 copy.extend_from_slice(std::slice::from_raw_parts(input, copied));

@@ -1,117 +1,16 @@
-//! All to all with a layout for each partner, through memory and over messages.
+//! All to all with a layout for each partner, in every form, through memory and over messages.
 
+#[path = "support/sheets.rs"]
+mod sheets;
 mod support;
 
-use lapis_collectives::{Given, Got, Parts, Team};
+use lapis_collectives::{CollectiveError, Part, Parts, RawPersistent, Team};
 use lapis_core::Context;
 use lapis_core::message::{Gather, Scatter};
+use sheets::{FORMS, Form, Sheet, Sheets, byte, exchange, len};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use support::{LOSSY, SHM, UDP, job};
-
-/// Blocks of so many bytes, each so far behind the one before.
-struct Blocks {
-    base: *mut u8,
-    block: usize,
-    stride: usize,
-}
-
-// SAFETY: the tests keep the memory, and use it from one thread.
-unsafe impl Send for Blocks {}
-
-impl Blocks {
-    fn place(&self, at: usize) -> *mut u8 {
-        self.base.wrapping_add(at / self.block * self.stride + at % self.block)
-    }
-}
-
-impl Gather for Blocks {
-    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        for (at, byte) in out.iter_mut().enumerate() {
-            // SAFETY: the block is there.
-            *byte = unsafe { self.place(position as usize + at).read() };
-        }
-    }
-}
-
-impl Scatter for Blocks {
-    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
-        for (at, byte) in bytes.iter().enumerate() {
-            // SAFETY: the block is there.
-            unsafe { self.place(position as usize + at).write(*byte) }
-        }
-    }
-}
-
-/// Bytes that `from` has for `to`: some pairs have nothing, some more than an area holds.
-fn len(from: usize, to: usize, round: usize) -> usize {
-    match (from + 2 * to + round) % 4 {
-        0 => 0,
-        1 => 7 + from,
-        2 => 5000 + 13 * to,
-        _ => 150_000 + from,
-    }
-}
-
-fn byte(from: usize, to: usize, at: usize) -> u8 {
-    (from * 31 + to * 7 + at * 3 + at / 251) as u8
-}
-
-/// Each task's memory for a partner, in blocks with gaps of bytes that nobody may touch.
-struct Sheet {
-    bytes: Vec<u8>,
-    block: usize,
-    stride: usize,
-}
-
-impl Sheet {
-    fn new(len: usize, kind: usize) -> Self {
-        let (block, stride) = (3 + kind % 5, 8 + kind % 3);
-        Self { bytes: vec![0xee; len.div_ceil(block) * stride], block, stride }
-    }
-
-    fn layout(&mut self) -> Blocks {
-        Blocks { base: self.bytes.as_mut_ptr(), block: self.block, stride: self.stride }
-    }
-
-    /// The data's bytes; the gaps' ones are looked at.
-    fn data(&self, len: usize) -> Vec<u8> {
-        let mut data = Vec::new();
-        for block in self.bytes.chunks(self.stride) {
-            let (there, gap) = block.split_at(self.block);
-            data.extend_from_slice(there);
-            assert!(gap.iter().all(|byte| *byte == 0xee), "a gap was written to");
-        }
-        data.truncate(len);
-        data
-    }
-}
-
-fn exchange(team: &Team, round: usize) {
-    let (me, n) = (team.rank(), team.len());
-    let mut given: Vec<Sheet> = (0..n).map(|to| Sheet::new(len(me, to, round), me + to)).collect();
-    let mut got: Vec<Sheet> = (0..n).map(|from| Sheet::new(len(from, me, round), 2 * me + from)).collect();
-    for (to, sheet) in given.iter_mut().enumerate() {
-        let bytes: Vec<u8> = (0..len(me, to, round)).map(|at| byte(me, to, at)).collect();
-        // SAFETY: the sheet is long enough.
-        unsafe { sheet.layout().write(0, &bytes) };
-    }
-    let mut from: Vec<Blocks> = given.iter_mut().map(Sheet::layout).collect();
-    let mut into: Vec<Blocks> = got.iter_mut().map(Sheet::layout).collect();
-    let mut give: Vec<Given<'_>> =
-        (0..).zip(&mut from).map(|(to, layout)| Given { layout, len: len(me, to, round) }).collect();
-    let mut get: Vec<Got<'_>> =
-        (0..).zip(&mut into).map(|(from, layout)| Got { layout, len: len(from, me, round) }).collect();
-    // SAFETY: the sheets live, and nobody else uses them.
-    unsafe { team.all_to_all_w(&mut give, &mut get) }.unwrap();
-    check(me, round, &got);
-}
-
-fn check(me: usize, round: usize, got: &[Sheet]) {
-    for (from, sheet) in got.iter().enumerate() {
-        let len = len(from, me, round);
-        let expected: Vec<u8> = (0..len).map(|at| byte(from, me, at)).collect();
-        assert!(sheet.data(len) == expected, "round {round}: from {from} to {me}");
-    }
-}
 
 /// The same data in plain parts, for those who have no layouts.
 fn exchange_plainly(team: &Team, round: usize) {
@@ -120,12 +19,12 @@ fn exchange_plainly(team: &Team, round: usize) {
     let starts = |lens: &[usize]| (0..n).map(|at| lens[..at].iter().sum()).collect::<Vec<usize>>();
     let (give, get) = (lens(&|to| len(me, to, round)), lens(&|from| len(from, me, round)));
     let (give_at, get_at) = (starts(&give), starts(&get));
-    let input: Vec<u8> = (0..n).flat_map(|to| (0..give[to]).map(move |at| byte(me, to, at))).collect();
+    let bytes = |from: usize, to: usize, len: usize| (0..len).map(move |at| byte(from, to, at, round));
+    let input: Vec<u8> = (0..n).flat_map(|to| bytes(me, to, give[to])).collect();
     let mut output = vec![0; get.iter().sum()];
     let (give, get) = (Parts { counts: &give, starts: &give_at }, Parts { counts: &get, starts: &get_at });
     team.all_to_all_v(&input, give, &mut output, get).unwrap();
-    let expected: Vec<u8> =
-        (0..n).flat_map(|from| (0..get.counts[from]).map(move |at| byte(from, me, at))).collect();
+    let expected: Vec<u8> = (0..n).flat_map(|from| bytes(from, me, get.counts[from])).collect();
     assert!(output == expected, "round {round}: member {me}");
 }
 
@@ -139,7 +38,20 @@ fn each_partner_has_a_layout_of_its_own() {
         for tasks in [1, 2, 3, 5] {
             job(tasks, settings, |context| {
                 let team = Team::world(context).unwrap();
-                (0..4).for_each(|round| exchange(&team, round));
+                (0..4).for_each(|round| exchange(&team, round, Form::Blocks));
+            });
+        }
+    }
+}
+
+#[test]
+fn members_exchange_layouts_each_in_a_form_of_its_own() {
+    for settings in [SHM, UDP, LOSSY] {
+        for tasks in [1, 3] {
+            job(tasks, settings, |context| {
+                let team = Team::world(context).unwrap();
+                let form = |round: usize| FORMS[(round + 3 * team.rank()) % FORMS.len()];
+                (0..FORMS.len()).for_each(|round| exchange(&team, round, form(round)));
             });
         }
     }
@@ -150,9 +62,9 @@ fn members_with_layouts_meet_members_with_plain_parts() {
     for settings in [SHM, UDP] {
         job(4, settings, |context| {
             let team = Team::world(context).unwrap();
-            for round in 0..6 {
+            for round in 0..8 {
                 if (team.rank() + round).is_multiple_of(2) {
-                    exchange(&team, round);
+                    exchange(&team, round, FORMS[round / 2 * 2 % FORMS.len()]);
                 } else {
                     exchange_plainly(&team, round);
                 }
@@ -161,45 +73,155 @@ fn members_with_layouts_meet_members_with_plain_parts() {
     }
 }
 
+/// The first runs may look for memory, or find that there is none.
+#[test]
+fn what_is_set_up_once_carries_the_data_of_each_run() {
+    for settings in [SHM, UDP, LOSSY] {
+        job(3, settings, |context| {
+            let team = Team::world(context).unwrap();
+            let mut sheets: Vec<Sheets> = (0..2).map(|round| Sheets::new(&team, round)).collect();
+            let mut kept: Vec<RawPersistent> = sheets.iter_mut().map(Sheets::persistent).collect();
+            for run in 0..6 {
+                for (sheets, kept) in sheets.iter_mut().zip(&mut kept) {
+                    sheets.fill(run);
+                    kept.start().unwrap();
+                }
+                assert!(matches!(kept[1].start(), Err(CollectiveError::Busy)));
+                while !kept[1].test().unwrap() {}
+                kept[0].wait().unwrap();
+                sheets.iter().for_each(|sheets| sheets.check(run));
+            }
+            // One that is under way is waited for.
+            sheets[0].fill(6);
+            kept[0].start().unwrap();
+            drop(kept);
+            sheets[0].check(6);
+        });
+    }
+}
+
+#[test]
+fn several_are_under_way_at_once_and_end_in_any_order() {
+    for settings in [SHM, UDP, LOSSY] {
+        job(3, settings, |context| {
+            let teams = [Team::world(context).unwrap(), Team::world(context).unwrap()];
+            let mut all: Vec<Sheets> = (0..6).map(|at| Sheets::new(&teams[at % 2], at)).collect();
+            all.iter_mut().for_each(|sheets| sheets.fill(3));
+            let mut under_way: Vec<_> = all.iter_mut().map(|sheets| Some(sheets.start())).collect();
+            for at in order(context.task()) {
+                under_way[at].take().unwrap().wait().unwrap();
+                all[at].check(3);
+            }
+        });
+    }
+}
+
+/// An order in which a task waits for six requests.
+fn order(task: u32) -> [usize; 6] {
+    [[5, 4, 3, 2, 1, 0], [0, 2, 4, 1, 3, 5], [3, 0, 5, 1, 4, 2]][task as usize % 3]
+}
+
 /// Once the way is known, parts go from layout to board and from board to layout.
 #[test]
 fn layouts_on_one_host_send_no_data() {
     job(3, SHM, |context| {
         let team = Team::world(context).unwrap();
-        (0..4).for_each(|round| exchange(&team, round));
+        (0..4).for_each(|round| exchange(&team, round, Form::Blocks));
         let before = sent(context);
-        (0..20).for_each(|round| exchange(&team, round));
+        (0..24).for_each(|round| exchange(&team, round, FORMS[round % FORMS.len()]));
         let bytes = sent(context) - before;
-        // Some 4 MB are exchanged; who dozes is woken by messages without data.
-        assert!(bytes < 10_000, "{bytes} bytes in messages");
+        // Some 5 MB are exchanged; who dozes is woken by messages without data.
+        assert!(bytes < 20_000, "{bytes} bytes in messages");
     });
 }
 
 #[test]
-fn lists_that_are_no_team_are_refused_and_lengths_that_differ_are_told() {
-    job(2, SHM, |context| {
-        let team = Team::world(context).unwrap();
-        team.barrier().unwrap();
-        let mut sheet = Sheet::new(8, 0);
-        let mut layout = sheet.layout();
-        let mut give = [Given { layout: &mut layout, len: 8 }];
-        // SAFETY: nothing is read or written.
-        let why = unsafe { team.all_to_all_w(&mut give, &mut []) }.unwrap_err().to_string();
-        assert!(why.contains('1') && why.contains('2'), "{why}");
-        // Member 0 expects more than member 1 has for it.
-        let wrong = usize::from(team.rank() == 0);
-        let mut sheets: Vec<Sheet> = (0..4).map(|_| Sheet::new(16, 0)).collect();
-        let mut layouts: Vec<Blocks> = sheets.iter_mut().map(Sheet::layout).collect();
-        let (from, into) = layouts.split_at_mut(2);
-        let mut give: Vec<Given<'_>> = from.iter_mut().map(|layout| Given { layout, len: 8 }).collect();
-        let mut get: Vec<Got<'_>> = into.iter_mut().map(|layout| Got { layout, len: 8 }).collect();
-        get[1 - team.rank()].len += wrong;
-        // SAFETY: the sheets are long enough for either length.
-        let ended = unsafe { team.all_to_all_w(&mut give, &mut get) };
-        // The other one may have gone on before it hears of it.
-        if team.rank() == 0 {
-            let why = ended.unwrap_err().to_string();
-            assert!(why.contains('8') && why.contains('9'), "{why}");
+fn layouts_of_several_kinds_stand_beside_each_other() {
+    /// A byte for all.
+    struct Same(u8);
+    impl Gather for Same {
+        unsafe fn read(&mut self, _: u64, out: &mut [u8]) {
+            out.fill(self.0);
         }
-    });
+    }
+    for settings in [SHM, UDP] {
+        job(2, settings, |context| {
+            let team = Team::world(context).unwrap();
+            let me = team.rank();
+            for _ in 0..3 {
+                let mut sheets: Vec<Sheet> = (0..3).map(|kind| Sheet::new(40, kind)).collect();
+                // SAFETY: the sheet is long enough.
+                unsafe { sheets[2].layout().write(0, &[70 + me as u8; 40]) };
+                let blocks = sheets[2].layout();
+                let mut give: Vec<Part<Box<dyn Gather>>> = vec![
+                    Part { layout: Box::new(Same(90 + me as u8)), len: 40 },
+                    Part { layout: Box::new(blocks), len: 40 },
+                ];
+                give.swap(0, me);
+                let get = sheets[..2].iter_mut().map(|sheet| Part { layout: sheet.layout(), len: 40 });
+                let get = get.collect();
+                // SAFETY: the sheets live until the end.
+                unsafe { team.start_all_to_all_w(give, get) }.unwrap().wait().unwrap();
+                // Each keeps what is the same for itself, and gives the other one its blocks.
+                assert_eq!(sheets[me].data(40), [90 + me as u8; 40]);
+                assert_eq!(sheets[1 - me].data(40), [71 - me as u8; 40]);
+            }
+        });
+    }
+}
+
+/// A layout of nothing that says when it goes.
+struct Counted(Arc<AtomicUsize>);
+
+impl Gather for Counted {
+    unsafe fn read(&mut self, _: u64, out: &mut [u8]) {
+        out.fill(1);
+    }
+}
+
+impl Scatter for Counted {
+    unsafe fn write(&mut self, _: u64, bytes: &[u8]) {
+        assert!(bytes.iter().all(|byte| *byte == 1));
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn layouts_live_as_long_as_their_operation_and_no_longer() {
+    for settings in [SHM, UDP] {
+        job(2, settings, |context| {
+            let team = Team::world(context).unwrap();
+            let gone = Arc::new(AtomicUsize::new(0));
+            let parts = |len: usize| -> Vec<Part<Counted>> {
+                (0..2).map(|_| Part { layout: Counted(Arc::clone(&gone)), len }).collect()
+            };
+            let dropped = || gone.swap(0, Ordering::Relaxed);
+            // SAFETY: the layouts use no memory.
+            unsafe {
+                let request = team.start_all_to_all_w(parts(100), parts(100)).unwrap();
+                assert_eq!(dropped(), 0);
+                request.wait().unwrap();
+                assert_eq!(dropped(), 4);
+                let mut kept = team.persistent_all_to_all_w(parts(9), parts(9)).unwrap();
+                for _ in 0..3 {
+                    kept.start().unwrap();
+                    kept.wait().unwrap();
+                }
+                assert_eq!(dropped(), 0);
+                drop(kept);
+                assert_eq!(dropped(), 4);
+                // Refused, so that they go at once.
+                let more = parts(1).into_iter().chain(parts(1)).collect();
+                assert!(team.start_all_to_all_w(parts(1), more).is_err());
+                assert_eq!(dropped(), 6);
+                team.all_to_all_w(parts(3), parts(3)).unwrap();
+                assert_eq!(dropped(), 4);
+            }
+        });
+    }
 }

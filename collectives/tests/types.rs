@@ -45,7 +45,7 @@ fn check<T: Element + PartialEq + Debug>(
         assert_eq!(there, if me == root { all } else { mine });
         let parts: Vec<T> = (0..n * count).map(|i| value(me, i)).collect();
         let mut part = vec![value(0, 0); count];
-        team.reduce_scatter(&parts, &mut part, &vec![count; n], by).unwrap();
+        team.reduce_scatter_block(&parts, &mut part, by).unwrap();
         assert_eq!(part, folded(0..n, me * count));
     }
 }

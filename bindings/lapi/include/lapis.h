@@ -298,11 +298,21 @@ int lapis_alltoallv_init(lapi_handle_t hndl, lapis_team_t team, const void *inpu
                          const ulong *get_counts, const ulong *get_starts, lapis_type_t type,
                          lapis_request_t *request);
 
-/* Gives everybody what everybody has for it, each part in a layout of its own. It waits; there is no other form. */
+/* Gives everybody what everybody has for it, each part in a layout of its own. */
 int lapis_alltoallw(lapi_handle_t hndl, lapis_team_t team, const void *input,
                     const ulong *give_bytes, const ulong *give_starts,
                     const lapi_dg_handle_t *give_dgsps, void *output, const ulong *get_bytes,
                     const ulong *get_starts, const lapi_dg_handle_t *get_dgsps);
+int lapis_ialltoallw(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                     const ulong *give_bytes, const ulong *give_starts,
+                     const lapi_dg_handle_t *give_dgsps, void *output, const ulong *get_bytes,
+                     const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
+                     lapis_request_t *request);
+int lapis_alltoallw_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                         const ulong *give_bytes, const ulong *give_starts,
+                         const lapi_dg_handle_t *give_dgsps, void *output, const ulong *get_bytes,
+                         const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
+                         lapis_request_t *request);
 
 /* Gives everybody the inputs of the members up to it, folded in order. */
 int lapis_scan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,

@@ -1386,7 +1386,7 @@ pub unsafe extern "C" fn lapis_alltoallv_init(
     }
 }
 
-/// Gives everybody what everybody has for it, each part in a layout of its own. It waits; there is no other form.
+/// Gives everybody what everybody has for it, each part in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1416,6 +1416,79 @@ pub unsafe extern "C" fn lapis_alltoallw(
             get_bytes,
             get_starts,
             get_dgsps,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_alltoallw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ialltoallw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::alltoallw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_alltoallw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoallw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::alltoallw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            Form::Keep(request),
         )
     }
 }

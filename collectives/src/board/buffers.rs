@@ -4,11 +4,8 @@ use super::rounds::{Put, Take};
 use crate::engine::Fold;
 use lapis_schedules::{Side, Span};
 
-/// What an operation's rounds read and write: [`Buffers`], or layouts.
+/// What an operation's rounds read and write: [`Buffers`], or [`Layouts`].
 pub(crate) trait Data {
-    /// Bytes of an element.
-    fn size(&self) -> usize;
-
     /// See [`Buffers::put`].
     ///
     /// # Safety
@@ -26,6 +23,24 @@ pub(crate) trait Data {
     /// # Safety
     /// As there.
     unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold);
+}
+
+/// Data that is not contiguous. Rounds find it where it is; messages carry it packed.
+pub(crate) trait Layouts: Data + Send {
+    /// Bytes that are given, and bytes that are got.
+    fn lens(&self) -> (usize, usize);
+
+    /// Packs all that is given; there is room for it.
+    ///
+    /// # Safety
+    /// The layouts' memory is valid, and nobody else's.
+    unsafe fn pack(&mut self, into: &mut [u8]);
+
+    /// Unpacks all that is got.
+    ///
+    /// # Safety
+    /// As for [`pack`](Self::pack).
+    unsafe fn unpack(&mut self, from: &[u8]);
 }
 
 /// Where an operation's input, output and scratch begin, and how long an element is.
@@ -96,11 +111,6 @@ impl Buffers {
 }
 
 impl Data for Buffers {
-    #[inline(always)]
-    fn size(&self) -> usize {
-        self.size
-    }
-
     #[inline(always)]
     unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         // SAFETY: the caller's promise.

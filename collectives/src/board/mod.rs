@@ -26,7 +26,7 @@ mod setup;
 mod steps;
 mod wait;
 
-pub(crate) use buffers::{Buffers, Data};
+pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use rounds::{Put, Take};
 pub(crate) use run::Team;
 pub(crate) use search::{Found, Memory, look};

@@ -100,7 +100,7 @@ impl Work<'_> {
             let board = self.board;
             (*board).round += 1;
             let (round, me) = ((*board).round, (*board).me);
-            let short = plan.width() * data.size() <= INLINE;
+            let short = plan.width() * plan.element() <= INLINE;
             self.wait_for_room(round, if short { LINES } else { AREAS })?;
             data.put(&work.puts, (*board).data(me, round, short));
             (&*board).tell(&work.tells);

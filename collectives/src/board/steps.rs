@@ -3,7 +3,7 @@
 
 use super::rounds::{Plan, Round};
 use super::run::Team;
-use super::{AREAS, Board, Buffers, INLINE, LINES, wait};
+use super::{AREAS, Board, Data, INLINE, LINES, wait};
 use crate::engine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::{Call, Signature};
@@ -53,7 +53,6 @@ pub(crate) struct Rounds {
     next: usize,
     short: bool,
     awaited: usize,
-    element: usize,
     /// Rounds that others need, as they have told.
     heard: usize,
     work: Round,
@@ -158,7 +157,6 @@ impl Rounds {
             next: 0,
             short: true,
             awaited: 0,
-            element: 1,
             heard: 0,
             work: Round::default(),
         }
@@ -216,16 +214,21 @@ impl Rounds {
         }
     }
 
+    /// Bytes of an element of the rounds of the present part.
+    pub(crate) fn element(&self) -> usize {
+        self.plan().map_or(1, |plan| plan.element())
+    }
+
     /// Takes rounds as far as they go. True: this part of the operation is over.
     ///
     /// # Safety
-    /// The lock is held; rounds and board are this operation's and live; the buffers are as long as
-    /// the call says, and nobody else's.
+    /// The lock is held; rounds and board are this operation's and live; the data is what the call
+    /// says, in [`element`](Self::element)s, and nobody else's.
     pub(crate) unsafe fn go(
         this: *mut Self,
         board: *mut Board,
         team: &Team<'_>,
-        data: &Buffers,
+        data: &mut (impl Data + ?Sized),
         fold: &Fold,
         signature: Signature,
     ) -> Result<bool> {
@@ -233,7 +236,6 @@ impl Rounds {
         unsafe {
             loop {
                 let (stage, me) = ((*this).stage, (*board).me);
-                let data = &Buffers { size: (*this).element, ..*data };
                 match stage {
                     Stage::Between => {
                         let (next, heard) = ((*this).next, (*this).heard);
@@ -242,7 +244,6 @@ impl Rounds {
                         };
                         plan.round(next, &mut (*this).work);
                         (*board).round += 1;
-                        (*this).element = plan.element();
                         (*this).short = plan.width() * plan.element() <= INLINE;
                         (*this).stage = Stage::Room;
                     }
@@ -279,7 +280,7 @@ impl Rounds {
         this: *mut Self,
         board: *mut Board,
         at: usize,
-        data: &Buffers,
+        data: &mut (impl Data + ?Sized),
         fold: &Fold,
         signature: Signature,
     ) -> Result<bool> {

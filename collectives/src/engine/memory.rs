@@ -8,7 +8,9 @@ use super::op::Op;
 use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
-use crate::board::{self, AWAKE, AWAKE_WHEN_CROWDED, Board, Buffers, DOZE, Found, LOOKS, Reach, Rounds};
+use crate::board::{
+    self, AWAKE, AWAKE_WHEN_CROWDED, Board, Buffers, DOZE, Found, LOOKS, Layouts, Reach, Rounds,
+};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
 use std::ptr::NonNull;
@@ -123,6 +125,9 @@ impl Engine {
                 let script = (*rounds).instead.take().unwrap_or_default();
                 (*op).rounds = None;
                 (&mut *op).load(&script, &(*members).group);
+                if let Some((input, output)) = (&mut *op).pack() {
+                    ((*op).bases[0], (*op).bases[1]) = (input.cast_mut(), output);
+                }
                 self.leave_line(team, op);
                 return true;
             };
@@ -138,9 +143,16 @@ impl Engine {
                     }
                     Reach::End => return false,
                 };
-                let data = Buffers { bases: (*op).bases, size: (*op).size };
+                let (fold, signature) = (&(*op).fold, (*op).signature);
+                let layouts = (&mut (*op).layouts).as_deref_mut().map(|layouts| layouts as *mut dyn Layouts);
                 (*members).memory.busy = true;
-                let gone = Rounds::go(rounds, board, &at, &data, &(*op).fold, (*op).signature);
+                let gone = match layouts {
+                    Some(layouts) => Rounds::go(rounds, board, &at, &mut *layouts, fold, signature),
+                    None => {
+                        let mut data = Buffers { bases: (*op).bases, size: (&*rounds).element() };
+                        Rounds::go(rounds, board, &at, &mut data, fold, signature)
+                    }
+                };
                 (*members).memory.busy = false;
                 match gone {
                     Ok(true) if (&mut *rounds).enter(following) => (*op).bases[0] = (*op).bases[1],

@@ -1,7 +1,7 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
-use crate::board::{Reach, Rounds};
+use crate::board::{Layouts, Reach, Rounds};
 use crate::combine::By;
 use crate::element::{Kernel, Type, kernel};
 use crate::error::{CollectiveError, Result};
@@ -109,8 +109,13 @@ pub(crate) struct Op {
     /// Where the search for a message that is waited for begins.
     pub(crate) awaited: usize,
     pub(crate) failure: Option<CollectiveError>,
-    /// The input of what reads it while it writes the output, where both are the same.
+    /// Where input and output are, if they are not buffers.
+    pub(crate) layouts: Option<Box<dyn Layouts>>,
+    /// The input of what reads it while it writes the output, where both are the same; or what
+    /// layouts give, packed.
     pub(crate) input: Vec<u8>,
+    /// What layouts get, packed.
+    output: Vec<u8>,
     /// Somebody must be told, and nobody calls.
     pub(crate) ending: Option<Ending>,
     pub(crate) waker: Option<std::task::Waker>,
@@ -194,9 +199,46 @@ impl Op {
             granted: 0,
             awaited: 0,
             failure: None,
+            layouts: None,
             input: Vec::new(),
+            output: Vec::new(),
             ending: None,
             waker: None,
+        }
+    }
+
+    /// Lets it work on layouts in place of buffers.
+    pub(crate) fn lay_out(&mut self, layouts: Box<dyn Layouts>) {
+        if self.rounds.is_none() {
+            let (input, output) = layouts.lens();
+            (self.input, self.output) = (vec![0; input], vec![0; output]);
+        }
+        self.layouts = Some(layouts);
+    }
+
+    /// Packs for messages what layouts give: where it is, and where what comes for them goes.
+    /// `None`: they are used where they are, or there are none.
+    ///
+    /// # Safety
+    /// The layouts' memory is valid, and nobody else's.
+    pub(crate) unsafe fn pack(&mut self) -> Option<(*const u8, *mut u8)> {
+        let layouts = self.layouts.as_deref_mut().filter(|_| self.rounds.is_none())?;
+        let (input, output) = layouts.lens();
+        self.input.resize(input, 0);
+        self.output.resize(output, 0);
+        // SAFETY: the caller's promise.
+        unsafe { layouts.pack(&mut self.input) };
+        Some((self.input.as_ptr(), self.output.as_mut_ptr()))
+    }
+
+    /// Unpacks for layouts what messages have brought.
+    ///
+    /// # Safety
+    /// As for [`pack`](Self::pack), which came before, if anything was to be packed.
+    pub(crate) unsafe fn unpack(&mut self) {
+        if let Some(layouts) = self.layouts.as_deref_mut().filter(|_| self.rounds.is_none()) {
+            // SAFETY: the caller's promise.
+            unsafe { layouts.unpack(&self.output) };
         }
     }
 

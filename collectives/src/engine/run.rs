@@ -149,6 +149,9 @@ impl Engine {
     unsafe fn finish(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
         // SAFETY: the caller's promise; nothing refers to the list.
         unsafe {
+            if (*op).failure.is_none() {
+                (&mut *op).unpack();
+            }
             (*op).running = false;
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
             if (&(*op).rounds).is_some() {

@@ -77,6 +77,35 @@ pub trait Gather: Send {
     }
 }
 
+/// Layouts of several kinds beside each other.
+impl<L: Gather + ?Sized> Gather for Box<L> {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).read(position, out) }
+    }
+
+    fn atom(&self) -> u64 {
+        (**self).atom()
+    }
+
+    fn local(&self) -> Option<&dyn Any> {
+        (**self).local()
+    }
+}
+
+/// Layouts of several kinds beside each other.
+impl<L: Scatter + ?Sized> Scatter for Box<L> {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).write(position, bytes) }
+    }
+
+    unsafe fn fetch(&mut self, position: u64, from: &dyn Any, len: u64) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (**self).fetch(position, from, len) }
+    }
+}
+
 // SAFETY: the interface's caller promises that the memory is valid until the operation ends, on
 // whatever thread.
 unsafe impl Send for Destination {}

@@ -1,23 +1,23 @@
 //! All to all with a DGSP for each partner.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
-use super::outcome::{Outcome, failed, failure};
-use super::{answer, by_rank, list};
+use super::outcome::{Outcome, failure};
+use super::{Form, answer, by_rank, in_form, list};
 use crate::abi::*;
 use crate::dgsp::layout::check_gather;
 use crate::dgsp::registry::{Program, acquire};
 use crate::handles;
-use lapis_collectives::{Given, Got, Team};
+use lapis_collectives::{Part, Team};
 use lapis_core::message::{Gather, Scatter};
 use std::ffi::{c_int, c_ulong, c_void};
 
 /// Where a part's bytes are: as a program says, or one after the other.
-struct Part {
+struct Place {
     program: Option<Program>,
     base: usize,
 }
 
-impl Gather for Part {
+impl Gather for Place {
     unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
         let base = std::ptr::with_exposed_provenance::<u8>(self.base);
         let Some(program) = &self.program else {
@@ -31,7 +31,7 @@ impl Gather for Part {
     }
 }
 
-impl Scatter for Part {
+impl Scatter for Place {
     unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
         let base = std::ptr::with_exposed_provenance_mut::<u8>(self.base);
         let Some(program) = &self.program else {
@@ -55,11 +55,11 @@ struct Side {
     names: [&'static str; 4],
 }
 
-/// The parts of a side, and their lengths.
+/// The parts of a side.
 ///
 /// # Safety
 /// Lists have an entry for each member.
-unsafe fn parts<'a>(team: &Team, side: &Side) -> Outcome<(Vec<Part>, &'a [usize])> {
+unsafe fn parts(team: &Team, side: &Side) -> Outcome<Vec<Part<Place>>> {
     let [buffer, bytes, starts, dgsps] = side.names;
     // SAFETY: the caller's promise.
     let (lens, starts, handles) = unsafe {
@@ -78,9 +78,10 @@ unsafe fn parts<'a>(team: &Team, side: &Side) -> Outcome<(Vec<Part>, &'a [usize]
             ));
         }
         let program = if handle.is_null() { None } else { Some(program(*handle, *len, dgsps, rank)?) };
-        parts.push(Part { program, base: side.base.wrapping_add(*start) });
+        let layout = Place { program, base: side.base.wrapping_add(*start) };
+        parts.push(Part { layout, len: *len });
     }
-    Ok((parts, lens))
+    Ok(parts)
 }
 
 /// A registered program that can move so many bytes without help.
@@ -104,6 +105,7 @@ pub(crate) unsafe fn alltoallw(
     get_bytes: *const c_ulong,
     get_starts: *const c_ulong,
     get_dgsps: *const lapi_dg_handle_t,
+    form: Form,
 ) -> c_int {
     let names = ["input", "give_bytes", "give_starts", "give_dgsps"];
     let given = Side {
@@ -123,18 +125,22 @@ pub(crate) unsafe fn alltoallw(
     };
     let call = || {
         let instance = handles::get(hndl)?;
-        // SAFETY: by the manual, nobody frees a team that is in use, and lists are as long as it.
-        let (team, (mut from, give), (mut into, get)) = unsafe {
-            let team = instance.collectives.team(&instance.context, team)?;
-            (team, parts(team, &given)?, parts(team, &got)?)
-        };
-        let mut give: Vec<Given<'_>> =
-            from.iter_mut().zip(give).map(|(layout, len)| Given { layout, len: *len }).collect();
-        let mut get: Vec<Got<'_>> =
-            into.iter_mut().zip(get).map(|(layout, len)| Got { layout, len: *len }).collect();
-        // SAFETY: by the manual, what the programs name is the program's own memory, and what is
-        // given does not lie where something goes.
-        unsafe { team.all_to_all_w(&mut give, &mut get) }.map_err(failed)
+        let all = &instance.collectives;
+        // SAFETY: by the manual, nobody frees a team that is in use, and lists are as long as it;
+        // what the programs name is the program's own memory, and what is given does not lie where
+        // something goes. Places borrow nothing.
+        unsafe {
+            let team = all.team(&instance.context, team)?;
+            let layouts = (parts(team, &given)?, parts(team, &got)?);
+            in_form(
+                all,
+                form,
+                layouts,
+                |(give, get)| team.all_to_all_w(give, get),
+                |(give, get)| team.start_all_to_all_w(give, get),
+                |(give, get)| team.persistent_all_to_all_w(give, get),
+            )
+        }
     };
     answer(call())
 }

@@ -18,9 +18,9 @@ mod values;
 
 use crate::abi::*;
 use crate::handles;
-use lapis_collectives::{By, Call, Team, Type};
+use lapis_collectives::{By, Call, RawPersistent, Request, Team, Type};
 use outcome::{Outcome, exhausted, failed, failure};
-use state::Pending;
+use state::{Collectives, Pending};
 use std::ffi::{c_int, c_ulong};
 use table::Absent;
 use values::Operators;
@@ -106,25 +106,44 @@ unsafe fn run<'a>(
         }
         // SAFETY: the caller's promise; lengths are those that the call implies.
         unsafe {
-            let (place, pending) = match form {
-                Form::Wait => return team.call_raw(&call, of, by, input, output).map_err(failed),
-                Form::Start(place) => {
-                    give(place, "request")?;
-                    let begun = team.start_raw(&call, of, by, input, output).map_err(failed)?;
-                    (place, Pending::Once(begun))
-                }
-                Form::Keep(place) => {
-                    give(place, "request")?;
-                    let kept = team.persistent_raw(&call, of, by, input, output).map_err(failed)?;
-                    (place, Pending::Persistent(kept))
-                }
-            };
-            let number = all.requests.insert(pending).ok_or_else(|| exhausted("requests"))?;
-            give(place, "request")?.write(number);
+            in_form(
+                all,
+                form,
+                by,
+                |by| team.call_raw(&call, of, by, input, output),
+                |by| team.start_raw(&call, of, by, input, output),
+                |by| team.persistent_raw(&call, of, by, input, output),
+            )
         }
-        Ok(())
     };
     answer(run())
+}
+
+/// Waits for work, begins it or sets it up, and tells the request's number.
+///
+/// # Safety
+/// Where the form wants the request, it is NULL or can be written.
+#[inline]
+unsafe fn in_form<W>(
+    all: &Collectives,
+    form: Form,
+    work: W,
+    wait: impl FnOnce(W) -> lapis_collectives::Result<()>,
+    start: impl FnOnce(W) -> lapis_collectives::Result<Request<()>>,
+    keep: impl FnOnce(W) -> lapis_collectives::Result<RawPersistent>,
+) -> Outcome {
+    let place = match form {
+        Form::Wait => return wait(work).map_err(failed),
+        Form::Start(place) | Form::Keep(place) => place,
+    };
+    // SAFETY: the caller's promise.
+    let place = unsafe { give(place, "request") }?;
+    let pending = match form {
+        Form::Keep(_) => Pending::Persistent(keep(work).map_err(failed)?),
+        _ => Pending::Once(start(work).map_err(failed)?),
+    };
+    place.write(all.requests.insert(pending).ok_or_else(|| exhausted("requests"))?);
+    Ok(())
 }
 
 /// Whether what is NULL needs to be there.

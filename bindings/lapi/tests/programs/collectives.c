@@ -2,52 +2,12 @@
  * Every collective of lapis.h in every form, on all tasks and on teams of some, beside calls of LAPI on the same handle.
  * tasks: 5
  */
-#include "check.h"
-
-#include <lapis.h>
-
-/* How a collective is called. */
-enum form { WAITED, BEGUN, TESTED, COUNTED, TOLD, KEPT, FORMS };
+#include "forms.h"
 
 enum { MOST = 8, LONG = 20000 };
 
 static lapis_team_t team;
 static unsigned rank, size;
-static int form;
-static volatile int told;
-
-static void tell(lapi_handle_t *h, void *arg)
-{
-    CHECK(*h == hndl && arg == &told);
-    told++;
-}
-
-static void end(lapis_request_t request)
-{
-    int ended = 0, before = told;
-    lapi_cntr_t cntr;
-    switch (form) {
-    case BEGUN:
-        OK(lapis_wait(hndl, &request));
-        break;
-    case TESTED:
-        while (!ended)
-            OK(lapis_test(hndl, &request, &ended));
-        break;
-    case COUNTED:
-        OK(LAPI_Setcntr(hndl, &cntr, 0));
-        OK(lapis_request_count(hndl, &request, &cntr));
-        OK(LAPI_Waitcntr(hndl, &cntr, 1, NULL));
-        break;
-    case TOLD:
-        OK(lapis_request_then(hndl, &request, tell, (void *)&told));
-        while (told == before)
-            OK(LAPI_Probe(hndl));
-        break;
-    }
-    CHECK(request == LAPIS_NO_REQUEST);
-    OK(lapis_wait(hndl, &request));
-}
 
 static void run_twice(lapis_request_t request)
 {

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longer than any floor takes; a hung pair is killed by the kernel, and the runner names it.
-const WATCHDOG_SECONDS: u32 = 60;
+pub(super) const WATCHDOG_SECONDS: u32 = 60;
 
 /// Two cache lines each: the prefetcher fetches lines in pairs.
 #[repr(align(128))]

@@ -8,6 +8,7 @@ mod cma;
 mod copy;
 mod duo;
 mod futex;
+mod hand_on;
 mod pingpong;
 mod ring;
 mod tcp;
@@ -20,6 +21,7 @@ use anyhow::Result;
 use lapis_bench::record::Record;
 use std::time::Duration;
 
+pub(crate) use hand_on::among as hand_on;
 pub(crate) use pingpong::probe;
 
 /// What a floor is asked for.
@@ -71,6 +73,12 @@ pub(crate) const ALL: &[Floor] = &[
     Floor { name: "cma_write", transport: "shm", what: "process_vm_writev", run: cma::write },
     Floor { name: "atomic_add", transport: "shm", what: "fetch-and-add on an own line", run: atomics::run },
     Floor { name: "futex_lat", transport: "shm", what: "futex wake and sleep, one way", run: futex::run },
+    Floor {
+        name: "hand_on",
+        transport: "shm",
+        what: "8, 16 and 64 processes that give their core away until all have come",
+        run: hand_on::run,
+    },
     Floor { name: "udp_lat", transport: "udp", what: "connected sockets, polled, one way", run: udp::run },
     Floor {
         name: "udp_stream",

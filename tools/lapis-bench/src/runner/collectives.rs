@@ -2,12 +2,14 @@
 //! memory.
 //!
 //! In each round every party takes every figure once, in turns; medians of the rounds are shown.
-//! Two tasks have a core each; more are left to the kernel, as a user would leave them.
+//! Two tasks have a core each; more are left to the kernel, as a user would leave them. Where tasks
+//! outnumber the cores, processes that only hand the cores on are the floor.
 
 use super::turns::{Jobs, Outcome};
+use crate::floor;
 use crate::peers::{self, Party, Wish};
 use anyhow::{Result, bail};
-use lapis_bench::size;
+use lapis_bench::{pin, size};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,6 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let parties = parties(tasks, args.no_peers, &mut outcome);
         for round in 1..=rounds {
             eprintln!("bench: collectives: {tasks} tasks, round {round} of {rounds}");
+            if tasks > pin::allowed().len() {
+                outcome.hold_against(tasks, floor::hand_on(tasks, budget));
+            }
             outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &wishes);
         }
     }

@@ -11,6 +11,10 @@ use lapis_bench::table::{Table, figure};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// What the machine allows, with no library in between: its figures stand among those of the
+/// parties, but it is none.
+const FLOOR: &str = "floor";
+
 /// One figure of everybody.
 struct Row {
     /// Tasks of the job.
@@ -70,6 +74,18 @@ impl Outcome {
         }
     }
 
+    /// Takes the floor of jobs: a figure of its own, which every figure of Lapis is divided by.
+    pub(super) fn hold_against(&mut self, tasks: usize, floor: Result<Record>) {
+        let jobs = Jobs { tasks, beside: "", parties: &[] };
+        match floor {
+            Ok(record) => self.add(&jobs, &[record]),
+            Err(error) => self.absent.push(Absent {
+                name: format!("{FLOOR} of {}", jobs_in_words(&jobs)),
+                why: format!("{error:#}"),
+            }),
+        }
+    }
+
     /// Those who can't take part, each once.
     pub(super) fn are_absent(&mut self, missing: Vec<Absent>) {
         let new: Vec<_> =
@@ -106,7 +122,7 @@ impl Outcome {
         }
     }
 
-    /// Everybody, Lapis first.
+    /// Everybody, Lapis first, the floor last.
     fn parties(&self) -> Vec<&str> {
         let mut parties = Vec::new();
         for (name, _) in self.rows.iter().flat_map(|row| &row.samples) {
@@ -114,7 +130,7 @@ impl Outcome {
                 parties.push(name.as_str());
             }
         }
-        parties.sort_by_key(|name| *name != "lapis");
+        parties.sort_by_key(|name| [*name != "lapis", *name == FLOOR]);
         parties
     }
 }
@@ -128,18 +144,25 @@ fn in_words(tasks: usize, beside: &str) -> String {
     format!("{tasks} tasks{comma}{beside}")
 }
 
-/// Times of everybody, and how many times faster Lapis is than the fastest of the others.
+/// Times of everybody, how many times faster Lapis is than the fastest of the others, and how many
+/// times slower than the floor, if there is one.
 fn table(rows: &[&Row], parties: &[&str]) -> Table {
+    let floor = rows.iter().find_map(|row| row.median(FLOOR));
+    let parties: Vec<&str> =
+        parties.iter().copied().filter(|party| floor.is_some() || *party != FLOOR).collect();
     let heading = ["operation", "bytes"].into_iter().chain(parties.iter().copied());
-    let mut table = Table::new(heading.chain(["best other / lapis"]));
+    let to_floor = floor.map(|_| "lapis / floor");
+    let mut table = Table::new(heading.chain(["best other / lapis"]).chain(to_floor));
     for row in rows {
         let times: Vec<Option<f64>> = parties.iter().map(|party| row.median(party)).collect();
-        let others = parties.iter().zip(&times).filter(|(party, _)| **party != "lapis");
+        let others = parties.iter().zip(&times).filter(|(party, _)| !["lapis", FLOOR].contains(*party));
         let best = others.filter_map(|(_, time)| *time).reduce(f64::min);
-        let ratio = best.zip(row.median("lapis")).map(|(best, ours)| best / ours);
+        let ours = row.median("lapis");
         let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
         let first = [row.bench.clone(), row.size.to_string()];
-        table.row(first.into_iter().chain(times.into_iter().map(cell)).chain([cell(ratio)]));
+        let faster = best.zip(ours).map(|(best, ours)| best / ours);
+        let slower = floor.map(|floor| cell(ours.map(|ours| ours / floor)));
+        table.row(first.into_iter().chain(times.into_iter().map(cell)).chain([cell(faster)]).chain(slower));
     }
     table
 }
@@ -164,7 +187,8 @@ fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
     let heading = format!(
         "# {} {}\n\n{}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
          Medians of {} rounds, in each of which everybody takes every figure once.{quick} The last \
-         column is the time of the fastest of the others divided by that of Lapis.\n",
+         columns are the time of the fastest of the others divided by that of Lapis, and the time of \
+         Lapis divided by that of the floor, where there is one.\n",
         m.date,
         outcome.title,
         m.processor,
@@ -203,5 +227,26 @@ mod tests {
         let line = text.lines().find(|line| line.starts_with("bcast")).unwrap();
         let cells: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(cells, ["bcast", "8", "100", "300", "200", "2.00"], "{text}");
+    }
+
+    #[test]
+    fn lapis_is_held_against_the_floor_of_its_jobs_which_is_no_other_party() {
+        let mut outcome = Outcome::new("x", "X", 1, true);
+        let record =
+            |bench: &str, ns: f64, peer: &str| Record::latency(bench, 0, Summary::of(&[ns])).of(peer, "shm");
+        let jobs = |tasks: usize| Jobs { tasks, beside: "", parties: &[] };
+        outcome.hold_against(8, Ok(record("hand_on", 100.0, "floor")));
+        let records = [("lapis", 250.0), ("a", 500.0)].map(|(peer, ns)| record("barrier", ns, peer));
+        outcome.add(&jobs(8), &records);
+        outcome.add(&jobs(2), &records);
+        let text = page(&outcome, Table::plain);
+        let lines = |start: &str| -> Vec<Vec<&str>> {
+            let found = text.lines().filter(|line| line.starts_with(start));
+            found.map(|line| line.split_whitespace().collect()).collect()
+        };
+        let barriers = lines("barrier");
+        assert_eq!(barriers[0], ["barrier", "0", "250", "500", "-", "2.00", "2.50"], "{text}");
+        assert_eq!(barriers[1], ["barrier", "0", "250", "500", "2.00"], "jobs of two have none: {text}");
+        assert_eq!(lines("hand_on"), [["hand_on", "0", "-", "-", "100", "-", "-"]], "{text}");
     }
 }
