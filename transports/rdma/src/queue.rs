@@ -6,6 +6,7 @@ use crate::ffi::{
     fid_fabric,
 };
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr;
 
@@ -108,50 +109,38 @@ impl Queue {
         std::mem::replace(self, Self::none()).head()
     }
 
-    /// Hands up to `most` completions to `each`.
-    pub(crate) fn completions(&mut self, most: usize, mut each: impl FnMut(Completion)) -> Read {
-        const BATCH: usize = 16;
-        // SAFETY: all zeros is a value of this plain struct.
-        let mut entries: [fi_cq_data_entry; BATCH] = unsafe { std::mem::zeroed() };
+    /// Reads up to `most` completions into a batch.
+    #[inline]
+    pub(crate) fn read(&mut self, batch: &mut Batch, most: usize) -> Read {
+        let most = most.min(BATCH);
         // SAFETY: the queue is open and has entries of this format; at most as many are written.
         let found = unsafe {
             let Some(read) = (*(*self.cq).ops).read else { return Read::Nothing };
-            read(self.cq, entries.as_mut_ptr().cast(), most.min(BATCH))
+            read(self.cq, batch.entries.as_mut_ptr().cast(), most)
         };
-        if found == -(FI_EAVAIL as isize) {
-            return self.failed(each);
-        }
-        if let Some(code) = fault(found) {
-            each(Completion::Broken { code });
-            return Read::Nothing;
-        }
-        let found = usize::try_from(found).unwrap_or(0);
-        for entry in &entries[..found] {
-            let context = entry.op_context;
-            if entry.flags & u64::from(FI_RMA) != 0 {
-                each(Completion::Moved { context });
-                continue;
-            }
-            if entry.flags & u64::from(FI_SEND) != 0 {
-                each(Completion::Sent { context });
-                continue;
-            }
-            if entry.flags & u64::from(FI_RECV) != 0 && entry.len > 0 {
-                each(Completion::Received { bytes: entry.buf.cast(), len: entry.len });
-            }
-            if entry.flags & u64::from(FI_MULTI_RECV) != 0 {
-                each(Completion::Released { context });
-            }
-        }
-        match found {
-            0 => Read::Nothing,
-            _ if found < most.min(BATCH) => Read::All,
+        batch.found = usize::try_from(found).unwrap_or(0).min(most);
+        match batch.found {
+            0 => self.read_failure(batch, found),
+            all if all < most => Read::All,
             _ => Read::Some,
         }
     }
 
+    /// The same where nothing has ended well.
+    #[inline]
+    fn read_failure(&mut self, batch: &mut Batch, answer: isize) -> Read {
+        if answer == -(FI_EAGAIN as isize) {
+            return Read::Nothing;
+        }
+        if answer == -(FI_EAVAIL as isize) {
+            return self.read_error(batch);
+        }
+        batch.failure = fault(answer).map(|code| Completion::Broken { code });
+        Read::Nothing
+    }
+
     #[cold]
-    fn failed(&mut self, mut each: impl FnMut(Completion)) -> Read {
+    fn read_error(&mut self, batch: &mut Batch) -> Read {
         // SAFETY: all zeros is a value of this plain struct.
         let mut entry: fi_cq_err_entry = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open; one entry is written.
@@ -159,19 +148,61 @@ impl Queue {
             let Some(read) = (*(*self.cq).ops).readerr else { return Read::Nothing };
             read(self.cq, &mut entry, 0)
         };
-        if let Some(code) = fault(found) {
-            each(Completion::Broken { code });
+        batch.failure = fault(found).map(|code| Completion::Broken { code });
+        if found != 1 {
+            return Read::Nothing;
         }
-        if found == 1 {
-            each(Completion::Failed {
-                context: entry.op_context,
-                released: entry.flags & u64::from(FI_MULTI_RECV) != 0,
-                code: entry.err,
-            });
-        }
+        batch.failure = Some(Completion::Failed {
+            context: entry.op_context,
+            released: entry.flags & u64::from(FI_MULTI_RECV) != 0,
+            code: entry.err,
+        });
         // What ended behind it, this read has not shown.
-        if found == 1 { Read::Some } else { Read::Nothing }
+        Read::Some
     }
+}
+
+/// Completions that are read at a time.
+const BATCH: usize = 16;
+
+/// What a read of the queue brings. It is there for each poll, most of which find nothing: so its
+/// memory is not prepared.
+pub(crate) struct Batch {
+    entries: [MaybeUninit<fi_cq_data_entry>; BATCH],
+    found: usize,
+    failure: Option<Completion>,
+}
+
+impl Batch {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { entries: [const { MaybeUninit::uninit() }; BATCH], found: 0, failure: None }
+    }
+
+    /// What it has brought, in its order.
+    #[inline]
+    pub(crate) fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        let failure = self.failure.take();
+        // SAFETY: libfabric has written so many.
+        let entry = |entry: &MaybeUninit<_>| completions_of(unsafe { entry.assume_init_ref() });
+        self.entries[..self.found].iter().flat_map(entry).chain(failure)
+    }
+}
+
+/// A message may come with the end of its buffer.
+#[inline]
+fn completions_of(entry: &fi_cq_data_entry) -> impl Iterator<Item = Completion> + use<> {
+    let (context, has) = (entry.op_context, |flag| entry.flags & u64::from(flag) != 0);
+    let (first, second) = if has(FI_RMA) {
+        (Some(Completion::Moved { context }), None)
+    } else if has(FI_SEND) {
+        (Some(Completion::Sent { context }), None)
+    } else {
+        let received = Completion::Received { bytes: entry.buf.cast(), len: entry.len };
+        let released = has(FI_MULTI_RECV).then_some(Completion::Released { context });
+        ((has(FI_RECV) && entry.len > 0).then_some(received), released)
+    };
+    first.into_iter().chain(second)
 }
 
 /// What an answer of a reading function says of the queue, if it is not the number of entries.

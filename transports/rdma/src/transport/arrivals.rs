@@ -2,7 +2,7 @@
 
 use super::Rdma;
 use crate::header::{self, Header, Kind};
-use crate::queue::{Completion, Read};
+use crate::queue::{Batch, Completion, Read};
 use crate::rail::Rail;
 use lapis_core::transport::Event;
 use std::time::Duration;
@@ -200,18 +200,14 @@ impl Rdma {
         let (mut n, mut ended) = (0, false);
         // At most one event comes of a completion.
         while n < events.len() {
-            let mut found = [const { None }; 32];
-            let mut count = 0;
             let r = &mut self.rails[rail];
             if r.closed {
                 break;
             }
-            let read = r.endpoint.queue().completions(events.len() - n, |completion| {
-                found[count] = Some(completion);
-                count += 1;
-            });
+            let mut batch = Batch::new();
+            let read = r.endpoint.queue().read(&mut batch, events.len() - n);
             ended |= read != Read::Nothing;
-            for completion in found.into_iter().take(count).flatten() {
+            for completion in batch.completions() {
                 if let Some(event) = self.take(rail, completion) {
                     events[n] = event;
                     n += 1;
