@@ -117,6 +117,22 @@ fn over_rdma_data_arrives_though_the_rail_of_its_colour_is_pulled() {
     }
 }
 
+/// A copy between two others takes the rail of its destination's colour.
+#[test]
+fn a_copy_between_two_others_takes_the_rail_of_its_destination() {
+    let Some(net) = Net::of("act", 3, 2, false) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    for colour in [1, 0] {
+        let before = net.bytes();
+        lapis_testing::run(across(&net, UDP, &["2", &colour.to_string()])).expect(0);
+        let carried: Vec<u64> = net.bytes().iter().zip(before).map(|(now, then)| now - then).collect();
+        let (its, other) = (carried[colour], carried[1 - colour]);
+        assert!(its > ROUND / 2 && other < ROUND / 32, "colour {colour}, bytes over each rail: {carried:?}");
+    }
+}
+
 /// Where nothing crosses a network of several rails, there is one colour.
 #[test]
 fn within_a_host_and_over_one_rail_there_is_one_colour() {

@@ -2,7 +2,8 @@
  * Colours: what addresses say of them, and copies by them.
  *
  * colours COUNT COLOUR [FILE]: there are COUNT colours. Rank 0 copies to memory of rank 1 with this
- * COLOUR and back, once or until there is such a FILE.
+ * COLOUR and back, once or until there is such a FILE. Where there are three, rank 2 copies from rank
+ * 0's memory to that of rank 1.
  * tasks: 2
  */
 #include "acheck.h"
@@ -52,7 +53,17 @@ int main(int argc, char **argv)
     CHECK(key != ACP_ATKEY_NULL && variable != ACP_ATKEY_NULL);
     acp_ga_t here = acp_query_ga(key, data), result = acp_query_ga(variable, counter + 1);
     acp_ga_t there[64], counters[64];
+    fill(data, SIZE, me);
     exchange(here, there);
+    if (procs == 3) {
+        /* Between two others: that of the destination. */
+        if (me == 2)
+            acp_complete(started(acp_copy(there[1], there[0], SIZE, ACP_HANDLE_NULL)));
+        OK(acp_sync());
+        CHECK(holds(data, SIZE, me == 1 ? 0 : me));
+        OK(acp_finalize());
+        return 0;
+    }
     exchange(acp_query_ga(variable, counter), counters);
     for (unsigned round = 0; me == 0; round++) {
         fill(data, SIZE, round);
