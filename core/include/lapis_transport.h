@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 8u
+#define LAPIS_ABI_MINOR 9u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -36,6 +36,7 @@ extern "C" {
 #define LAPIS_CAP_WINDOW     (UINT64_C(1) << 11)
 #define LAPIS_CAP_WAIT       (UINT64_C(1) << 12) /* arm, wait, wake, wait_fd */
 #define LAPIS_CAP_LANES      (UINT64_C(1) << 13) /* send_lane, receive_lanes, attend */
+#define LAPIS_CAP_PREFER_RAIL (UINT64_C(1) << 14)
 /* Capabilities: promises. */
 #define LAPIS_CAP_RELIABLE     (UINT64_C(1) << 32)
 #define LAPIS_CAP_ORDERED      (UINT64_C(1) << 33)
@@ -368,6 +369,8 @@ typedef struct {
     const lapis_declaration *declaration;
     /* Since minor 8: tells of rails, as many as there is room for: how many. May be null. */
     int32_t (*rails)(void *instance, lapis_rail_report *reports, uint32_t capacity);
+    /* Since minor 9: the rail, from 0, that the next put_zcopy or get_zcopy had better take. */
+    void (*prefer_rail)(void *instance, uint32_t rail);
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -52,7 +52,8 @@
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
-//! answers carry 0. Unknown kinds, unknown flags and short packets are refused by
+//! answers carry 0. The upper half of the flags names a rail that the bytes had better take, plus
+//! one; 0: any. Unknown kinds, unknown flags and short packets are refused by
 //! [`Header::parse`], which never panics.
 
 use zerocopy::IntoBytes;
@@ -96,7 +97,13 @@ pub const COMPLETION: u8 = 1 << 1;
 /// The remote address lies in a region that the target must know, else the target answers `Refused`
 /// (the safe interface).
 pub const CHECKED: u8 = 1 << 2;
-const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED;
+const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED | RAIL;
+/// The number, from 1, of the rail that the bytes had better take, here and in what they are
+/// answered with; 0 for any.
+const RAIL: u8 = 0xf0;
+const RAIL_SHIFT: u32 = RAIL.trailing_zeros();
+/// Rails that packets can name: those from number 0 to this one.
+pub const LAST_RAIL: u8 = (RAIL >> RAIL_SHIFT) - 1;
 
 /// Bytes of the common head.
 pub const HEAD: usize = 8;
@@ -288,6 +295,29 @@ impl Header {
         self
     }
 
+    /// The same with a wish for a rail, up to [`LAST_RAIL`]; others are none.
+    #[inline(always)]
+    pub const fn with_rail(mut self, rail: Option<u8>) -> Self {
+        if let Some(rail) = rail
+            && rail <= LAST_RAIL
+        {
+            self.flags = self.flags & !RAIL | (rail + 1) << RAIL_SHIFT;
+        }
+        self
+    }
+
+    /// The rail that it wishes for.
+    #[inline(always)]
+    pub const fn rail(&self) -> Option<u8> {
+        (self.flags >> RAIL_SHIFT).checked_sub(1)
+    }
+
+    /// The rail that an encoded header wishes for.
+    #[inline(always)]
+    pub fn rail_of(head: &[u8]) -> Option<u8> {
+        (head.get(1)? >> RAIL_SHIFT).checked_sub(1)
+    }
+
     /// Writes the header to `out` and returns its length in bytes.
     #[inline(always)]
     pub fn encode(&self, out: &mut Encoded) -> usize {
@@ -413,20 +443,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=25, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
-            |(k, flags, uh, message, w)| {
+        (1u8..=25, (0u8..8, 0u8..=15), prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>())
+            .prop_map(|(k, (flags, rail), uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();
                 let mut h = Header::new(kind, message, if subject { w[0] } else { 0 });
                 h.flags = flags;
+                h = h.with_rail(rail.checked_sub(1));
                 h.user_header = uh;
                 h.target_counter = if flags & TARGET_COUNTER != 0 { w[1] } else { 0 };
                 h.completion = if flags & COMPLETION != 0 { w[2] } else { 0 };
                 h.total = if total { w[3] } else { 0 };
                 h.extra[..extra].copy_from_slice(&w[4..4 + extra]);
                 h
-            },
-        )
+            })
     }
 
     proptest! {
@@ -438,6 +468,7 @@ mod tests {
             packet.extend_from_slice(&data);
             let (back, rest) = Header::parse(&packet).unwrap();
             prop_assert_eq!(back, h);
+            prop_assert_eq!(Header::rail_of(&packet), h.rail());
             prop_assert_eq!(rest, &data[..]);
         }
 

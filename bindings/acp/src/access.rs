@@ -8,7 +8,7 @@
 
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
-use crate::messages::send_words;
+use crate::messages::send_words_by;
 use crate::operation::{Atomic, Place, What, Work, apply, move_bytes, store};
 use crate::order::{ALL, CONT, NULL, Needs};
 use crate::process::{Process, World};
@@ -161,7 +161,7 @@ impl Process {
                 if other.is_some_and(|other| self.is_gone(other)) {
                     return Err(Error::Peer);
                 }
-                send_words(self, task, FETCH, [handle, dst, src, len])?;
+                send_words_by(self, task, FETCH, [handle, dst, src, len], self.space.wish(src))?;
                 Ok(None)
             }
         }
@@ -181,7 +181,8 @@ impl Process {
                 self.order.needs(work.handle, Needs { tasks: [Some(task), None], memory, result });
                 let Atomic { operator, width, operand, compare } = atomic;
                 let kind = operator as u64 | u64::from(width) << 8;
-                send_words(self, task, ATOMIC, [work.handle, work.src, kind, operand, compare])?;
+                let words = [work.handle, work.src, kind, operand, compare];
+                send_words_by(self, task, ATOMIC, words, self.space.wish(work.src))?;
                 Ok(None)
             }
         }

@@ -146,12 +146,12 @@ impl Process {
             Send::Whole { channel, number, bytes: (address, len), request } => {
                 let bytes = (with_exposed_provenance(address), len);
                 // SAFETY: the program has lent the memory until the request ends.
-                unsafe { send(self, task, WHOLE, [channel, number], bytes, self.ends(request, len)) }
+                unsafe { send(self, task, WHOLE, [channel, number], bytes, self.ends(request, len), None) }
             }
             Send::Data { receive, bytes: (address, len), request } => {
                 let bytes = (with_exposed_provenance(address), len);
                 // SAFETY: the program has lent the memory until the request ends.
-                unsafe { send(self, task, DATA, [receive], bytes, self.ends(request, len)) }
+                unsafe { send(self, task, DATA, [receive], bytes, self.ends(request, len), None) }
             }
             Send::Offer { channel, number, len, request } => {
                 send_words(self, task, OFFER, [channel, number, len, request])

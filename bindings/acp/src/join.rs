@@ -14,7 +14,7 @@ use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
 use crate::settings::Settings;
 use crate::vigil::Vigil;
-use crate::{channel_messages, diagnostics, protocol, segbuf, waits};
+use crate::{channel_messages, colours, diagnostics, protocol, segbuf, waits};
 use lapis_collectives::Team;
 use lapis_core::Context;
 use lapis_core::context::{Guarded, RawHooks};
@@ -74,14 +74,15 @@ impl Process {
             tracing::error!(target: "lapis::acp", "acp_init: {error}");
             Error::Job
         })?;
-        let space = Space::of(context.tasks());
+        let space = Space::of(context.tasks(), colours::agree(&context, len)?);
         let process: &'static Self = Box::leak(Box::new(Self {
+            space,
             team,
             settings,
             memory: Mutex::new(Some(memory)),
             world: AtomicPtr::new(null_mut()),
             order: Order::new(),
-            regions: Mutex::new(Regions::new(len, space.end())),
+            regions: Mutex::new(Regions::new(len, space)),
             heap: Mutex::new(Heap::new(settings.heap)),
             channels: Guarded::new(Channels::new(channels)),
             lanes,
@@ -118,7 +119,7 @@ impl Process {
             }
         }
         let blocks: Vec<Block> = blocks.into_iter().flatten().collect();
-        let world = World { rank, space: Space::of(self.context.tasks()), blocks };
+        let world = World { rank, space: self.space, blocks };
         // SYNC: Release pairs with `world`'s Acquire.
         self.world.store(Box::leak(Box::new(world)), Ordering::Release);
         Ok(())

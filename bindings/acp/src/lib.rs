@@ -31,6 +31,7 @@ mod channel_lane;
 mod channel_messages;
 mod channel_wait;
 mod channel_words;
+mod colours;
 mod data;
 mod diagnostics;
 mod error;

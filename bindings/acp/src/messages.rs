@@ -29,10 +29,22 @@ pub(crate) fn send_words<const N: usize>(
 /// Sends a header alone, of a multiple of 4 bytes. May be called from completion handlers.
 pub(crate) fn send_header(process: &Process, task: u32, handler: HandlerId, header: &[u8]) -> Result {
     // SAFETY: there is no data.
-    unsafe { send_all(process, task, handler, header, (null(), 0), Notify::None) }
+    unsafe { send_all(process, task, handler, header, (null(), 0), Notify::None, None) }
 }
 
-/// Sends words and bytes.
+/// Sends words alone, for an access of a colour. May be called from completion handlers.
+pub(crate) fn send_words_by<const N: usize>(
+    process: &Process,
+    task: u32,
+    handler: HandlerId,
+    words: [u64; N],
+    colour: Option<u8>,
+) -> Result {
+    // SAFETY: there is no data.
+    unsafe { send(process, task, handler, words, (null(), 0), Notify::None, colour) }
+}
+
+/// Sends words and bytes, for an access of a colour if there is one.
 ///
 /// # Safety
 /// The bytes stay valid until `origin` is told.
@@ -43,9 +55,11 @@ pub(crate) unsafe fn send<const N: usize>(
     words: [u64; N],
     bytes: (*const u8, u64),
     origin: Notify,
+    colour: Option<u8>,
 ) -> Result {
+    let words = words.map(u64::to_le_bytes);
     // SAFETY: the bytes stay readable until `origin` is told, as this function demands.
-    unsafe { send_all(process, task, handler, words.map(u64::to_le_bytes).as_flattened(), bytes, origin) }
+    unsafe { send_all(process, task, handler, words.as_flattened(), bytes, origin, colour) }
 }
 
 /// # Safety
@@ -57,6 +71,7 @@ unsafe fn send_all(
     user_header: &[u8],
     (data, len): (*const u8, u64),
     origin: Notify,
+    colour: Option<u8>,
 ) -> Result {
     let message = AmSend {
         target: task,
@@ -69,7 +84,7 @@ unsafe fn send_all(
     };
     // SAFETY: the bytes stay readable until `origin` is told, the contract says; handlers come from
     // the table.
-    unsafe { process.context.am_send(message) }.map_err(of_core)
+    unsafe { process.context.am_send_over(message, colour) }.map_err(of_core)
 }
 
 /// Sends words, and bytes that are kept as long as they are needed.
@@ -87,7 +102,7 @@ pub(crate) fn send_owned<const N: usize>(
     let kept =
         Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(bytes)));
     // SAFETY: the notification owns the bytes, which stay where they are.
-    unsafe { send(process, task, handler, words, place, kept) }
+    unsafe { send(process, task, handler, words, place, kept, None) }
 }
 
 /// Hands over a message's bytes when all of them are here; not in a header handler.

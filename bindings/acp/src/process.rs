@@ -105,6 +105,7 @@ impl World {
 /// What this process is. It is never freed: handlers and other threads may be in it.
 pub(crate) struct Process {
     pub(crate) context: Context,
+    pub(crate) space: Space,
     pub(crate) team: Team,
     pub(crate) settings: Settings,
     /// Bytes of this process's memory for lanes.

@@ -16,7 +16,7 @@
 //! has to be sent is sent by completion handlers.
 
 use crate::error::{Error, Result, of_core};
-use crate::messages::{on, send, send_words, then, words_of};
+use crate::messages::{on, send, send_words, send_words_by, then, words_of};
 use crate::operation::{Atomic, Operator, Place, apply, move_bytes, store};
 use crate::process::Process;
 use crate::regions::Region;
@@ -54,7 +54,7 @@ pub(crate) unsafe fn put(
         Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(memory)))
     });
     // SAFETY: the notification owns what the bytes are in; a block lasts until the job ends.
-    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, kept) }
+    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, kept, process.space.wish(dst)) }
 }
 
 /// Sends bytes to where they belong, for an operation of another process. It is told if they don't
@@ -67,6 +67,7 @@ unsafe fn put_for(
     task: u32,
     (origin, handle, dst): (u32, u64, u64),
     (data, len): (*const u8, u64),
+    colour: Option<u8>,
     kept: impl Send + 'static,
 ) -> Result {
     let ended = move |_: u32, outcome: std::result::Result<(), lapis_core::Error>| {
@@ -90,7 +91,7 @@ unsafe fn put_for(
     };
     // SAFETY: the bytes stay readable until the notification is called, which owns `kept`, and that
     // is when nothing reads them any more; handlers come from the table.
-    unsafe { process.context.am_send(message) }.map_err(of_core)
+    unsafe { process.context.am_send_over(message, colour) }.map_err(of_core)
 }
 
 /// Registers what happens when these messages arrive.
@@ -181,6 +182,8 @@ fn serve_fetch(
         refused(process, "the source of a copy", src, len, origin);
         return Err(Error::Address);
     };
+    // Of the memory that is remote to the origin.
+    let colour = |task| process.space.wish(if task == origin { src } else { dst });
     match process.place(dst, len) {
         Ok(Place::Near(to, _region)) => {
             // SAFETY: both places have this length and are kept meanwhile.
@@ -195,10 +198,12 @@ fn serve_fetch(
             // SAFETY: the vector has room for the bytes, and the region is kept meanwhile.
             unsafe { read_for_others(to, from, len) };
             // SAFETY: the words stay where they are when the vector moves, and live as long as it.
-            unsafe { put_for(process, task, (origin, handle, dst), bytes, words) }
+            unsafe { put_for(process, task, (origin, handle, dst), bytes, colour(task), words) }
         }
         // SAFETY: the message keeps the region; a block lasts.
-        Ok(Place::Far(task)) => unsafe { put_for(process, task, (origin, handle, dst), (from, len), region) },
+        Ok(Place::Far(task)) => unsafe {
+            put_for(process, task, (origin, handle, dst), (from, len), colour(task), region)
+        },
         Err(error) => {
             refused(process, "the destination of a copy", dst, len, origin);
             Err(error)
@@ -236,7 +241,8 @@ fn atomic_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<D
         }
     };
     Some(then(move || {
-        let _ = send_words(process, origin, RESULT, [handle, previous, code]);
+        let colour = process.space.wish(variable);
+        let _ = send_words_by(process, origin, RESULT, [handle, previous, code], colour);
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Registered memory of this process, by position.
 
+use crate::address::Space;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -26,38 +27,57 @@ impl Region {
     }
 }
 
+/// The positions of a colour, from `first` on, below `end`.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: u64,
+    end: u64,
+    /// Where the next region is looked for.
+    next: u64,
+}
+
+impl Range {
+    fn new(from: u64, end: u64) -> Self {
+        let first = from.next_multiple_of(PAGE) + PAGE;
+        Self { first, end, next: first }
+    }
+}
+
 /// All registered memory of this process.
 #[derive(Debug)]
 pub(crate) struct Regions {
-    first: u64,
-    end: u64,
-    next: u64,
+    ranges: Vec<Range>,
     by_position: BTreeMap<u64, Arc<Region>>,
 }
 
 impl Regions {
-    /// Positions from `first` on, below `end`.
-    pub(crate) fn new(first: u64, end: u64) -> Self {
-        let first = first.next_multiple_of(PAGE) + PAGE;
-        Self { first, end, next: first, by_position: BTreeMap::new() }
+    /// Positions behind a block of `len` bytes.
+    pub(crate) fn new(len: u64, space: Space) -> Self {
+        let range = |colour| {
+            let positions = space.positions(colour);
+            Range::new(positions.start.max(len), positions.end)
+        };
+        Self { ranges: (0..space.colours()).map(range).collect(), by_position: BTreeMap::new() }
     }
 
-    /// Registers memory; gives its position, which is its key.
-    pub(crate) fn register(&mut self, base: usize, len: u64) -> Result<u64> {
+    /// Registers memory for accesses of a colour; gives its position, which is its key.
+    pub(crate) fn register(&mut self, base: usize, len: u64, colour: u32) -> Result<u64> {
+        let range = *self.ranges.get(colour as usize).ok_or(Error::Color)?;
         if len == 0 || (base as u64).checked_add(len).is_none() {
             return Err(Error::Size);
         }
         let within = base as u64 % PAGE;
         let span = (within + len).next_multiple_of(PAGE) + PAGE;
-        let start = self.gap(self.next, span).or_else(|| self.gap(self.first, span)).ok_or(Error::Memory)?;
-        self.next = start + span;
+        let gap = |from| self.gap(from, span, range.end);
+        let start = gap(range.next).or_else(|| gap(range.first)).ok_or(Error::Memory)?;
+        self.ranges[colour as usize].next = start + span;
         let position = start + within;
         self.by_position.insert(position, Arc::new(Region { position, base, len }));
         Ok(position)
     }
 
-    /// The first free span from `from` on.
-    fn gap(&self, from: u64, span: u64) -> Option<u64> {
+    /// The first free span from `from` on, below `end`.
+    fn gap(&self, from: u64, span: u64, end: u64) -> Option<u64> {
         let before = self.by_position.range(..from).next_back().map_or(from, |(_, region)| after(region));
         let mut start = from.max(before);
         for region in self.by_position.range(from..).map(|(_, region)| region) {
@@ -66,7 +86,7 @@ impl Regions {
             }
             start = after(region);
         }
-        (start.checked_add(span)? <= self.end).then_some(start)
+        (start.checked_add(span)? <= end).then_some(start)
     }
 
     /// The region behind a key.
@@ -111,13 +131,13 @@ mod tests {
     use super::*;
 
     fn regions() -> Regions {
-        Regions::new(10_000, 1 << 20)
+        Regions::new(10_000, Space::divided(20, 1))
     }
 
     #[test]
     fn memory_is_found_within_its_bounds_only() {
         let mut regions = regions();
-        let key = regions.register(0x12345, 100).unwrap();
+        let key = regions.register(0x12345, 100, 0).unwrap();
         assert_eq!(key % PAGE, 0x345);
         assert_eq!(regions.find(key, 100).unwrap().0, 0x12345);
         assert_eq!(regions.find(key + 99, 1).unwrap().0, 0x12345 + 99);
@@ -133,12 +153,12 @@ mod tests {
     #[test]
     fn positions_come_again_only_when_all_others_have_been_given_out() {
         let mut regions = regions();
-        let old = regions.register(0x1000, 64).unwrap();
-        let kept = regions.register(0x2000, 64).unwrap();
+        let old = regions.register(0x1000, 64, 0).unwrap();
+        let kept = regions.register(0x2000, 64, 0).unwrap();
         regions.unregister(old).unwrap();
         let mut given = 0;
         loop {
-            let key = regions.register(0x1000, 64).unwrap();
+            let key = regions.register(0x1000, 64, 0).unwrap();
             assert_ne!(key, kept);
             regions.unregister(key).unwrap();
             if key == old {
@@ -159,7 +179,7 @@ mod tests {
             let pick = (random >> 33) as usize;
             if pick.is_multiple_of(2) || live.is_empty() {
                 let (base, len) = (pick % 100_000, (pick % 9000 + 1) as u64);
-                match regions.register(base, len) {
+                match regions.register(base, len, 0) {
                     Ok(key) => live.push((key, base, len)),
                     Err(error) => assert_eq!(error, Error::Memory),
                 }
@@ -177,9 +197,28 @@ mod tests {
     }
 
     #[test]
+    fn each_colour_has_positions_of_its_own() {
+        let space = Space::divided(20, 3);
+        let mut regions = Regions::new(10_000, space);
+        for colour in [2, 0, 1, 1, 0, 2] {
+            let key = regions.register(0x1234, 5000, colour).unwrap();
+            assert_eq!((space.colour(key), space.colour(key + 4999)), (colour, colour));
+            assert_eq!(regions.find(key + 1, 4999).unwrap().0, 0x1235);
+            assert!(key > 10_000);
+        }
+        assert_eq!(regions.register(0x1234, 100, 3), Err(Error::Color));
+        // A colour whose positions are all taken leaves those of others alone.
+        while let Ok(key) = regions.register(0x1000, 20_000, 1) {
+            assert_eq!(space.colour(key), 1);
+        }
+        assert_eq!(space.colour(regions.register(0x1000, 20_000, 0).unwrap()), 0);
+        assert_eq!(space.colour(regions.register(0x1000, 20_000, 2).unwrap()), 2);
+    }
+
+    #[test]
     fn what_has_no_size_is_refused() {
-        assert_eq!(regions().register(0x1000, 0), Err(Error::Size));
-        assert_eq!(regions().register(usize::MAX - 10, 100), Err(Error::Size));
-        assert_eq!(regions().register(0x1000, 1 << 40), Err(Error::Memory));
+        assert_eq!(regions().register(0x1000, 0, 0), Err(Error::Size));
+        assert_eq!(regions().register(usize::MAX - 10, 100, 0), Err(Error::Size));
+        assert_eq!(regions().register(0x1000, 1 << 40, 0), Err(Error::Memory));
     }
 }

@@ -60,7 +60,7 @@ impl Process {
         let counters = self.allocate(COUNTERS, world.rank)?;
         let made = self
             .write_words(counters, &[0; (COUNTERS / 8) as usize])
-            .and_then(|()| self.regions().register(address, len));
+            .and_then(|()| self.regions().register(address, len, 0));
         let key = made.inspect_err(|_| {
             let _ = self.free(counters);
         })?;

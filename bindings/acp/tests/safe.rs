@@ -74,6 +74,21 @@ fn accesses(job: &acp::Job) -> acp::Result<()> {
     job.free(heap)
 }
 
+/// Memory of each colour that there is serves like any other.
+fn colors(job: &acp::Job) -> acp::Result<()> {
+    let other = (job.rank() as usize + 1) % job.procs() as usize;
+    for color in 0..job.colors() {
+        let mine = job.register_with_color(vec![u64::from(job.rank()); 9], color)?;
+        assert_eq!(mine.color(), color);
+        let places = job.exchange(mine.global().first())?;
+        assert_eq!(job.read(places[other])?, other as u64);
+        job.sync()?;
+    }
+    assert_eq!(job.register(vec![1_u8])?.color(), 0);
+    assert_eq!(job.register_with_color(vec![1_u8], job.colors()).err(), Some(Error::Color));
+    job.sync()
+}
+
 /// Each looks through its own entries while others take theirs out and put them back.
 fn own_entries_stay_apart(job: &acp::Job) -> acp::Result<()> {
     let made = if job.rank() == 0 { Some(job.create_map::<u32, u32>(4)?) } else { None };
@@ -134,6 +149,7 @@ fn a_task() {
     accesses(&job).expect("accesses");
     together(&job).expect("what all do together");
     own_entries_stay_apart(&job).expect("own entries");
+    colors(&job).expect("colours");
     job.finalize().expect("the end");
 }
 
@@ -147,6 +163,25 @@ fn tasks_reach_each_others_memory() {
         let end = job.env("LAPIS_TRANSPORT", transport).run(&program).success();
         assert_eq!(end.stdout().matches("1 passed").count(), 3, "{transport}: {}", end.stdout());
     }
+}
+
+#[test]
+#[ignore = "a task of the job that `each_rail_has_a_color` starts"]
+fn a_task_with_two_rails() {
+    let job = acp::init().expect("a job");
+    assert_eq!(job.colors(), 2);
+    colors(&job).expect("colours");
+    accesses(&job).expect("accesses");
+    job.finalize().expect("the end");
+}
+
+#[test]
+fn each_rail_has_a_color() {
+    let program = std::env::current_exe().expect("this program");
+    let job = ["a_task_with_two_rails", "--exact", "--ignored", "--nocapture", "--test-threads=1"]
+        .iter()
+        .fold(Job::of(3), |job, arg| job.arg(arg));
+    job.env("LAPIS_TRANSPORT", "hps").env("MP_INSTANCES", "2").run(&program).success();
 }
 
 /// Task 1 is stopped amid a long copy that task 0 awaits.

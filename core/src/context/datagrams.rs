@@ -4,13 +4,13 @@
 use super::{Context, Locked};
 use crate::context::State;
 use crate::datagrams::more_follows;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::reliable::Event;
 use crate::reliable::wire::MIN_DATAGRAM;
 use crate::state::PeerState;
 use crate::sync::Ordering;
-use crate::transport::{FailoverTrouble, PeerId, RawSlice, Status};
-use crate::wire::{Encoded, Header};
+use crate::transport::{Caps, FailoverTrouble, PeerId, RailReport, RawSlice, Status};
+use crate::wire::{Encoded, Header, LAST_RAIL};
 use std::time::{Duration, Instant};
 
 impl Context {
@@ -20,6 +20,20 @@ impl Context {
         for (_, datagrams) in self.locked().links.engines() {
             datagrams.set_ack_threshold(packets);
         }
+    }
+}
+
+impl Context {
+    /// How many rails a wish may name ([`am_send_over`](Self::am_send_over)), whichever task is the
+    /// target: the fewest that lead to any task over a transport that joins hosts. `None` where no
+    /// task is reached over one.
+    ///
+    /// # Errors
+    /// The context can't be used.
+    pub fn rails(&self) -> Result<Option<usize>> {
+        self.usable()?;
+        let mut locked = self.locked();
+        Ok((0..self.tasks()).filter_map(|task| locked.rails_to(task)).min())
     }
 }
 
@@ -241,6 +255,28 @@ impl Locked<'_> {
 }
 
 impl State {
+    /// Whether the way to a peer heeds wishes for rails.
+    pub(crate) fn has_rails(&self, peer: PeerId) -> bool {
+        let index = self.peers[peer].route.index();
+        matches!(self.links.datagrams.get(index), Some(Some(_)))
+            || self.links.open.get(index).is_some_and(|link| link.caps().contains(Caps::PREFER_RAIL))
+    }
+
+    /// How many rails lead to a peer, of those that wishes may name; `None` to one of this machine
+    /// that no network leads to.
+    fn rails_to(&mut self, peer: PeerId) -> Option<usize> {
+        if let Some((_, datagrams)) = self.engine_to(peer) {
+            return Some(datagrams.paths(peer).len());
+        }
+        let has_rails = self.has_rails(peer);
+        let link = self.link_to(peer)?;
+        if has_rails {
+            let mut reports = [RailReport::default(); LAST_RAIL as usize + 1];
+            return Some(link.rails(&mut reports));
+        }
+        (!link.caps().intersects(Caps::SELF_ONLY | Caps::LOCAL_ONLY)).then_some(1)
+    }
+
     /// Whether a packet of so many bytes, header and all, is none too large for a peer.
     #[inline(always)]
     pub(crate) fn takes(&self, peer: PeerId, len: usize) -> bool {

@@ -37,10 +37,10 @@ use crate::reliable::RailStats;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{
     Body, Channel, Engine, Event as EngineEvent, FastUnit, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
-    PathState, Segment, SubmitError, Transmit,
+    PathState, Segment, SubmitError, Transmit, Via,
 };
 use crate::transport::{Caps, DatagramBatch, Event, FailoverTrouble, Link, PeerId, RawSlice, Status};
-use crate::wire::Kind;
+use crate::wire::{Header, Kind};
 use lapis_ablation::{Optimization, without};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -223,7 +223,8 @@ impl Datagrams {
             Body::Copy(bytes) => bytes.len(),
             Body::External { len, .. } => len as usize,
         };
-        match self.engine.submit(now, peer, channel, head, body, token) {
+        let via = Via::path(channel, Header::rail_of(head));
+        match self.engine.submit(now, peer, via, head, body, token) {
             Ok(()) => {}
             Err(SubmitError::Again) => {
                 self.flush(link, now);

@@ -191,13 +191,7 @@ impl Context {
     pub unsafe fn am_send(&self, message: AmSend<'_>) -> Result<()> {
         self.usable()?;
         self.check_target(message.target)?;
-        let user = message.user_header.len();
-        if user > MAX_USER_HEADER + INTERFACE_ROOM {
-            return Err(Error::UhdrTooBig { len: user, max: MAX_USER_HEADER });
-        }
-        if !user.is_multiple_of(4) {
-            return Err(Error::UhdrMisaligned { len: user, align: 4 });
-        }
+        check_user_header(message.user_header)?;
         let mut locked = self.locked();
         if let Source::Contiguous(data, len) = message.source
             && len <= Short::LONGEST
@@ -217,7 +211,31 @@ impl Context {
             }
         }
         // SAFETY: this is `am_send`.
-        locked.am_send(unsafe { message.trusted() })
+        locked.am_send(unsafe { message.trusted() }, None)
+    }
+
+    /// [`am_send`](Self::am_send) with a wish for a rail: data that goes over a transport with
+    /// several takes the one of this number, from 0, if it works. Counts for bytes that cross
+    /// networks, in packets or by the transport's own transfers; not for what is mapped or copied
+    /// within a host, nor for messages of a transport that sends all of them over one rail.
+    ///
+    /// # Errors
+    /// As for [`am_send`](Self::am_send).
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send).
+    pub unsafe fn am_send_over(&self, message: AmSend<'_>, rail: Option<u8>) -> Result<()> {
+        check_user_header(message.user_header)?;
+        self.usable()?;
+        self.check_target(message.target)?;
+        let mut locked = self.locked();
+        if rail.is_some() && locked.has_rails(message.target) {
+            // SAFETY: this function demands what `am_send` does.
+            return locked.am_send(unsafe { message.trusted() }, rail);
+        }
+        drop(locked);
+        // SAFETY: this function demands what `am_send` does.
+        unsafe { self.am_send(message) }
     }
 
     /// Tries the shortest path. False: the message could not go this way, nothing has happened;
@@ -259,7 +277,7 @@ impl Context {
                 let room = locked.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
                 if message.source.len() > room {
                     // SAFETY: this function demands what `am_send` does.
-                    return locked.am_send_long(unsafe { message.trusted() }, bulk);
+                    return locked.am_send_long(unsafe { message.trusted() }, bulk, None);
                 }
             }
         }
@@ -339,7 +357,7 @@ impl Locked<'_> {
 
     /// [`Context::am_send`] with the lock held.
     #[inline(always)]
-    fn am_send(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
+    fn am_send(&mut self, message: AmSend<'_, TrustedSource>, rail: Option<u8>) -> Result<()> {
         let target = message.target;
         let len = message.source.len();
         let state = &mut **self;
@@ -353,22 +371,27 @@ impl Locked<'_> {
         // It need be no more than a guess: whoever sends packets cuts them anew.
         let room = state.room_to(target).saturating_sub(MAX_HEADER + message.user_header.len()) as u64;
         if len > room {
-            return self.am_send_long(message, Bulk::AsConfigured);
+            return self.am_send_long(message, Bulk::AsConfigured, rail);
         }
-        self.am_send_packets(message)
+        self.am_send_packets(message, rail)
     }
 
     /// Sends a message in packets.
     #[inline]
-    fn am_send_packets(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
+    fn am_send_packets(&mut self, message: AmSend<'_, TrustedSource>, rail: Option<u8>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
-        let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter);
+        let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter).with_rail(rail);
         self.send_message(Departure { target, header, user_header, source, origin, completion })
     }
 
     /// A message that does not fit one packet.
     #[cold]
-    fn am_send_long(&mut self, message: AmSend<'_, TrustedSource>, bulk: Bulk) -> Result<()> {
+    fn am_send_long(
+        &mut self,
+        message: AmSend<'_, TrustedSource>,
+        bulk: Bulk,
+        rail: Option<u8>,
+    ) -> Result<()> {
         let (target, len, user) = (message.target, message.source.len(), message.user_header.len());
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -389,7 +412,7 @@ impl Locked<'_> {
         let copied = way == Way::Direct && self.must_copy(len, user, &message.origin);
         let direct = way != Way::Packets && !copied && message.source.contiguous().is_some();
         if !direct && !straight {
-            return self.am_send_packets(message);
+            return self.am_send_packets(message, rail);
         }
         let address = message.source.contiguous().map_or(LAYOUT, |data| data.addr() as u64);
         let mut loan = Loan { address, key: 0, lent: None };
@@ -400,14 +423,15 @@ impl Locked<'_> {
             // registration was released. Whoever is told of the key only reads.
             match unsafe { self.lend(target, from.cast_mut(), len) } {
                 Some(found) => loan = found,
-                None => return self.am_send_packets(message),
+                None => return self.am_send_packets(message, rail),
             }
         }
         if direct && way == Way::Bulk {
             self.statistics.bulk.count(len);
         }
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
-        let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
+        let mut header =
+            Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter).with_rail(rail);
         (header.user_header, header.total) = (user as u16, len);
         let layout = source.contiguous().is_none().then_some(source);
         self.announce_loan(target, (header, user_header), loan, layout, Tell { origin, completion })
@@ -460,6 +484,18 @@ impl State {
         self.peers.operations_begun += 1;
         number
     }
+}
+
+#[inline(always)]
+fn check_user_header(user_header: &[u8]) -> Result<()> {
+    let len = user_header.len();
+    if len > MAX_USER_HEADER + INTERFACE_ROOM {
+        return Err(Error::UhdrTooBig { len, max: MAX_USER_HEADER });
+    }
+    if !len.is_multiple_of(4) {
+        return Err(Error::UhdrMisaligned { len, align: 4 });
+    }
+    Ok(())
 }
 
 /// A slice of memory that the caller vouched for; null has length 0.

@@ -327,6 +327,7 @@ impl Locked<'_> {
             position: 0,
             message: header.message,
             answer_to: Some(operation),
+            rail: header.rail(),
             completion: 0,
             origin,
             copy: None,
@@ -347,7 +348,7 @@ impl Locked<'_> {
         if len > room || !self.sending.outgoing.is_empty() || !self.sending.deferred.is_empty() {
             return false;
         }
-        let answer = Header::new(Kind::GetData, header.message, header.extra[0]);
+        let answer = Header::new(Kind::GetData, header.message, header.extra[0]).with_rail(header.rail());
         let sent = self.try_packet_of(source, (&answer, &[]), wanted, 0, len) == Submitted::Sent;
         self.sending.ended += u64::from(sent);
         sent

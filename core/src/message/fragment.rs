@@ -197,6 +197,7 @@ impl Locked<'_> {
                 None => Header::new(Kind::Fragment, out.message, out.position),
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
             };
+            header = header.with_rail(out.rail);
             header.extra[0] = out.position;
             let submitted = if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
                 self.send_zero_copy_packet(out, &header, n)
@@ -263,6 +264,7 @@ impl Locked<'_> {
             // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer, which
             // stays with the pull; the origin vouched for its side.
             (Some(link), false) => unsafe {
+                link.prefer_rail(pull.rail);
                 link.get_zcopy(peer, RawSlice { ptr: into, len: bytes }, remote, token)
             },
             (None, false) => Status::PeerDown,
@@ -334,7 +336,7 @@ impl Locked<'_> {
     /// Asks for the rest of a rendezvous as by a get, because the direct copy is impossible or was
     /// refused.
     fn pull_by_packets(&mut self, pull: Pull) {
-        let Pull { peer, remote, position, operation, arrival, destination, .. } = pull;
+        let Pull { peer, remote, position, operation, rail, arrival, destination, .. } = pull;
         let rest = destination.behind(position);
         let context = self.internal();
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
@@ -347,6 +349,6 @@ impl Locked<'_> {
                 Err(error) => locked.announced_in_vain(peer, &error),
             }
         }));
-        self.request_data(peer, remote + position, rest, then);
+        self.request_data(peer, remote + position, rest, rail, then);
     }
 }

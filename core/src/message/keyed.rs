@@ -325,6 +325,7 @@ unsafe fn begin_piece(link: &mut Link, peer: PeerId, transfer: &Transfer, token:
     let n = transfer.piece(link.limits().max_zcopy);
     let here = RawSlice { ptr: transfer.local_at(), len: n as usize };
     let there = RemoteAddr { addr: transfer.remote + transfer.done, key: transfer.key };
+    link.prefer_rail(transfer.rail);
     // SAFETY: our caller vouches for both sides until the piece is over.
     let status = unsafe {
         match transfer.direction {

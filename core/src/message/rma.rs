@@ -439,13 +439,14 @@ impl Locked<'_> {
         }
         let life = self.peers[target].life;
         let key = self.key_for(target, remote, len);
-        let (done, under_way, answer_to) = (0, false, None);
+        let (rail, done, under_way, answer_to) = (None, 0, false, None);
         Ok(key.map(|key| Transfer {
             direction,
             local,
             remote,
             key,
             len,
+            rail,
             done,
             under_way,
             life,
@@ -477,12 +478,13 @@ impl Locked<'_> {
         header
     }
 
-    /// Asks for data from within the dispatcher: never waits.
+    /// Asks for data from within the dispatcher, on a rail if it has to take one: never waits.
     pub(crate) fn request_data(
         &mut self,
         peer: PeerId,
         remote: u64,
         destination: TrustedDestination,
+        rail: Option<u8>,
         then: Notify,
     ) {
         let (local, len) = (destination.place_of(0), destination.len());
@@ -490,9 +492,10 @@ impl Locked<'_> {
             // SAFETY: the destination is vouched for until `then` is told, when the data is there.
             && let Some(loan) = unsafe { self.lend_side(peer, (local, len), Direction::Out, Way::Direct) }
         {
-            return self.ask_to_put_later(peer, long_header(Kind::GetPush, remote, len, false), loan, then);
+            let header = long_header(Kind::GetPush, remote, len, false).with_rail(rail);
+            return self.ask_to_put_later(peer, header, loan, then);
         }
-        let mut header = self.ask_for(peer, remote, destination, then);
+        let mut header = self.ask_for(peer, remote, destination, then).with_rail(rail);
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }

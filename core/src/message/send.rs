@@ -70,6 +70,7 @@ impl Locked<'_> {
                     position: if head.is_none() { first } else { 0 },
                     message: header.message,
                     answer_to: None,
+                    rail: header.rail(),
                     completion: waited_for,
                     origin,
                     copy: None,

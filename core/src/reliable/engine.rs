@@ -12,7 +12,7 @@ use super::path_mtu::PathMtu;
 use super::peer::Peer;
 use super::peers::Index;
 use super::sent::Span;
-use super::submission::{Body, Channel, PeerError, SubmitError};
+use super::submission::{Body, Channel, PeerError, SubmitError, Via};
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
 
@@ -117,18 +117,19 @@ impl<A: Authenticator> Engine<A> {
         self.peer(peer).map(max_payload)
     }
 
-    /// Takes a unit for delivery. `token` comes back in [`Event::Acked`] or [`Event::Purged`];
-    /// [`NO_TOKEN`](super::NO_TOKEN) asks for no event.
+    /// Takes a unit for delivery. `via` is a [`Channel`], or names a path, too. `token` comes back
+    /// in [`Event::Acked`] or [`Event::Purged`]; [`NO_TOKEN`](super::NO_TOKEN) asks for no event.
     #[inline]
     pub fn submit(
         &mut self,
         now: Nanos,
         peer: u32,
-        channel: Channel,
+        via: impl Into<Via>,
         head: &[u8],
         body: Body<'_>,
         token: u64,
     ) -> Result<(), SubmitError> {
+        let Via { channel, wish } = via.into();
         let Some(index) = self.index.get(peer) else { return Err(SubmitError::Unknown(peer)) };
         let state = &mut self.peers[index as usize];
         if state.purged {
@@ -156,7 +157,7 @@ impl<A: Authenticator> Engine<A> {
             state.owing_since = now;
         }
         let limits = (config.channel_units, config.channel_bytes);
-        if !state.queues[channel as usize].submit(limits, head, copied, external, token) {
+        if !state.queues[channel as usize].submit(limits, (head, copied), external, token, wish) {
             return Err(SubmitError::Again);
         }
         self.shared.units += 1;

@@ -81,7 +81,7 @@ pub use path::{PathInfo, PathState};
 pub use peers::Index;
 pub use receive::{Delivery, Verdict};
 pub use send_queue::NO_TOKEN;
-pub use submission::{Body, Channel, PeerError, SubmitError};
+pub use submission::{Body, Channel, PeerError, SubmitError, Via};
 
 /// Units beyond the oldest missing one that a receiver remembers, and so the most that a channel
 /// can have open.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::bytes::ByteRing;
 use super::datagram_builder::{DatagramBuilder, External};
 use super::sent::{Span, WHOLE};
+use super::submission::Wish;
 use super::wire::{self, DATA_LEN};
 
 /// The token of a unit whose acknowledgement nobody waits for.
@@ -32,6 +33,7 @@ struct Unit {
     number: u32,
     path: u8,
     state: State,
+    wish: Wish,
 }
 
 const _: () = assert!(size_of::<Unit>() == 48);
@@ -45,12 +47,31 @@ impl Unit {
 /// What stopped [`SendQueue::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
-    /// Nothing is left to send.
+    /// Nothing is left to send on this path.
     All,
     /// The datagram has no more room.
     Full,
     /// The next unit is too big for any datagram of this path; it has to be split first.
     TooBig(u64),
+}
+
+/// The path that datagrams are filled for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Carrier {
+    pub(super) path: u8,
+    /// The next datagram's number.
+    pub(super) number: u64,
+    /// The room of an empty datagram.
+    pub(super) limit: usize,
+    /// A bit for each number of a path that is up.
+    pub(super) up: u8,
+}
+
+impl Carrier {
+    #[inline]
+    fn takes(&self, unit: &Unit) -> bool {
+        unit.wish.allows(self.path, self.up)
+    }
 }
 
 /// A channel's units by number: `base..fresh` were sent, `fresh..next` wait.
@@ -63,6 +84,8 @@ pub(super) struct SendQueue {
     retry: VecDeque<u32>,
     bytes: ByteRing,
     channel: u8,
+    /// A unit had a wish for a path.
+    wishes: bool,
     /// The last submission was refused: acknowledgements are urgent.
     pub(super) starved: bool,
 }
@@ -91,17 +114,18 @@ impl SendQueue {
     pub(super) fn submit(
         &mut self,
         limits: (usize, usize),
-        head: &[u8],
-        copied: &[u8],
+        (head, copied): (&[u8], &[u8]),
         external: External,
         token: u64,
+        wish: Wish,
     ) -> bool {
         let held = DATA_LEN + head.len() + copied.len();
         let Some(place) = self.reserve(limits, held) else { return false };
         let payload = head.len() + copied.len() + external.len as usize;
         self.keep(place, payload, head, copied);
         let (place, held) = (place as u32, held as u32);
-        self.append(Unit { token, external, place, held, number: 0, path: 0, state: State::Waiting });
+        self.wishes |= !wish.is_none();
+        self.append(Unit { token, external, place, held, number: 0, path: 0, state: State::Waiting, wish });
         true
     }
 
@@ -145,7 +169,8 @@ impl SendQueue {
         self.keep(place, payload, head, body);
         let (place, held) = (place as u32, (DATA_LEN + payload) as u32);
         let (external, number) = (External::default(), number as u32);
-        self.append(Unit { token, external, place, held, number, path, state: State::InFlight });
+        let (state, wish) = (State::InFlight, Wish::default());
+        self.append(Unit { token, external, place, held, number, path, state, wish });
         self.fresh += 1;
     }
 
@@ -168,51 +193,72 @@ impl SendQueue {
         self.next += 1;
     }
 
-    /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is
-    /// the room of an empty datagram of this path.
-    pub(super) fn fill(
-        &mut self,
-        builder: &mut DatagramBuilder<'_>,
-        limit: usize,
-        path: u8,
-        number: u64,
-    ) -> Filled {
-        while let Some(&unit) = self.retry.front() {
-            let id = self.expand(unit);
-            if id < self.base || self.units[self.at(id)].state != State::Lost {
-                self.retry.pop_front();
-                continue;
+    /// Whether something that waits may take a path. `up`: a bit for each number of a path that is
+    /// up.
+    #[inline]
+    pub(super) fn allows(&self, path: u8, up: u8) -> bool {
+        !self.wishes || self.allows_lost(path, up) || self.allows_fresh(path, up)
+    }
+
+    fn allows_fresh(&self, path: u8, up: u8) -> bool {
+        self.fresh < self.next && self.units[self.at(self.fresh)].wish.allows(path, up)
+    }
+
+    fn allows_lost(&self, path: u8, up: u8) -> bool {
+        // Those that have arrived since go away when others are sent.
+        self.retry.iter().any(|&unit| self.lost_unit(unit).is_none_or(|unit| unit.wish.allows(path, up)))
+    }
+
+    /// A unit of those to be sent again, unless it has arrived since.
+    fn lost_unit(&self, unit: u32) -> Option<&Unit> {
+        let id = self.expand(unit);
+        (id >= self.base).then(|| &self.units[self.at(id)]).filter(|unit| unit.state == State::Lost)
+    }
+
+    /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. Lost ones
+    /// that are for another path wait there; fresh ones leave in their order, so that one for
+    /// another path holds up those behind it.
+    pub(super) fn fill(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier) -> Filled {
+        let mut at = 0;
+        while let Some(&unit) = self.retry.get(at) {
+            match self.lost_unit(unit) {
+                None => {
+                    self.retry.remove(at);
+                    continue;
+                }
+                Some(unit) if !to.takes(unit) => {
+                    at += 1;
+                    continue;
+                }
+                Some(_) => {}
             }
-            match self.put(builder, limit, path, number, id) {
-                Filled::All => self.retry.pop_front(),
+            match self.put(builder, to, self.expand(unit)) {
+                Filled::All => self.retry.remove(at),
                 stopped => return stopped,
             };
             builder.resent += 1;
         }
         if self.fresh < self.next {
-            return self.fill_fresh(builder, limit, path, number);
+            return self.fill_fresh(builder, to);
         }
         Filled::All
     }
 
     #[inline]
-    fn fill_fresh(
-        &mut self,
-        builder: &mut DatagramBuilder<'_>,
-        limit: usize,
-        path: u8,
-        number: u64,
-    ) -> Filled {
+    fn fill_fresh(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier) -> Filled {
         // Neighbours in the byte ring are copied in one go.
         let (mut run, mut run_len) = (0, 0);
         let mut stopped = Filled::All;
         while self.fresh < self.next {
             let at = self.at(self.fresh);
             let (unit, place) = (&self.units[at], self.units[at].place as usize);
+            if !to.takes(unit) {
+                break;
+            }
             if unit.external.len != 0 || unit.held as usize > builder.room() - run_len {
                 builder.push(self.bytes.get(run, run_len));
                 run_len = 0;
-                match self.put(builder, limit, path, number, self.fresh) {
+                match self.put(builder, to, self.fresh) {
                     Filled::All => {
                         self.fresh += 1;
                         continue;
@@ -236,26 +282,19 @@ impl SendQueue {
             let unit = &mut self.units[at];
             run_len += unit.held as usize;
             unit.state = State::InFlight;
-            unit.path = path;
-            unit.number = number as u32;
+            unit.path = to.path;
+            unit.number = to.number as u32;
             self.fresh += 1;
         }
         builder.push(self.bytes.get(run, run_len));
         stopped
     }
 
-    fn put(
-        &mut self,
-        builder: &mut DatagramBuilder<'_>,
-        limit: usize,
-        path: u8,
-        number: u64,
-        id: u64,
-    ) -> Filled {
+    fn put(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier, id: u64) -> Filled {
         let at = self.at(id);
         let unit = &mut self.units[at];
         if unit.frame_len() > builder.room() {
-            return if unit.frame_len() > limit { Filled::TooBig(id) } else { Filled::Full };
+            return if unit.frame_len() > to.limit { Filled::TooBig(id) } else { Filled::Full };
         }
         if !builder.sent.add(self.channel, id as u32) {
             return Filled::Full;
@@ -263,8 +302,8 @@ impl SendQueue {
         builder.push(self.bytes.get(unit.place as usize, unit.held as usize));
         builder.push_external(unit.external);
         unit.state = State::InFlight;
-        unit.path = path;
-        unit.number = number as u32;
+        unit.path = to.path;
+        unit.number = to.number as u32;
         Filled::All
     }
 
@@ -273,7 +312,7 @@ impl SendQueue {
         if id == self.fresh {
             self.fresh += 1;
         } else {
-            self.retry.pop_front();
+            self.retry.retain(|unit| *unit != id as u32);
         }
         let at = self.at(id);
         self.units[at].state = State::Split;

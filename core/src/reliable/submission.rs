@@ -1,5 +1,7 @@
 //! What is handed to the engine, and why it is refused.
 
+use super::wire::MAX_PATHS;
+
 /// The two channels of a peer. Replies and whatever else frees resources go on the second, which
 /// requests never hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,6 +17,58 @@ impl Channel {
     /// The parser lets only 0 and 1 through.
     pub(super) fn of(number: u8) -> Self {
         if number == 0 { Self::Request } else { Self::Reply }
+    }
+}
+
+/// The paths that a unit takes if nobody wishes otherwise: any.
+const ANY: u8 = u8::MAX;
+
+/// Where a unit is to go: on which channel, and over which path if it may choose.
+///
+/// A wish for a path is no more than that. The unit waits for room on that path as long as it is
+/// [up](super::PathState::Up); if it is not, or there is none of that number, it takes any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Via {
+    /// On which channel.
+    pub channel: Channel,
+    pub(super) wish: Wish,
+}
+
+impl Via {
+    /// On a channel, over this path rather than others; `None`: over whichever is best.
+    #[must_use]
+    #[inline]
+    pub fn path(channel: Channel, path: Option<u8>) -> Self {
+        Self { channel, wish: path.filter(|path| usize::from(*path) < MAX_PATHS).map_or(Wish(ANY), Wish) }
+    }
+}
+
+impl From<Channel> for Via {
+    #[inline]
+    fn from(channel: Channel) -> Self {
+        Self { channel, wish: Wish::default() }
+    }
+}
+
+/// The path that a unit had better take, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wish(u8);
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self(ANY)
+    }
+}
+
+impl Wish {
+    pub(super) fn is_none(self) -> bool {
+        self.0 == ANY
+    }
+
+    /// Whether the unit may take a path. `up`: a bit for each number of a path that is up.
+    #[inline]
+    pub(super) fn allows(self, path: u8, up: u8) -> bool {
+        self.0 == ANY || self.0 == path || up >> self.0 & 1 == 0
     }
 }
 

@@ -5,7 +5,7 @@ use super::config::{EngineConfig, Nanos};
 use super::datagram_builder::{DatagramBuilder, Memory, Transmit};
 use super::path::Path;
 use super::peer::Peer;
-use super::send_queue::Filled;
+use super::send_queue::{Carrier, Filled};
 use super::sent::Fate;
 use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM, PROBE_LEN};
 use super::{Channel, Engine, Shared};
@@ -122,6 +122,19 @@ impl Peer {
         true
     }
 
+    /// A bit for the number of each path that is up.
+    fn up(&self) -> u8 {
+        self.paths.iter().filter(|path| path.is_up()).fold(0, |up, path| up | 1 << path.id)
+    }
+
+    /// Whether something of a channel waits to be sent, and may take a path. What travels in parts
+    /// may take any.
+    fn waits_for(&self, path: &Path, channel: Channel, up: u8) -> bool {
+        let queue = &self.queues[channel as usize];
+        queue.has_unsent() && queue.allows(path.id, up)
+            || (!self.splits.is_empty() && self.splits.has_unsent(channel as u8))
+    }
+
     fn any_up(&self) -> Option<usize> {
         self.paths.iter().position(Path::is_up)
     }
@@ -140,15 +153,18 @@ impl Peer {
 
     /// The path that brings the next datagrams across soonest.
     fn best_path(&self, config: &EngineConfig) -> Option<usize> {
-        let replies = self.has_unsent_in(Channel::Reply);
         if let [path] = &self.paths[..] {
+            let replies = self.has_unsent_in(Channel::Reply);
             let allowed = self.allowed(path);
             return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(0);
         }
-        let mut best = None;
+        let (mut best, up) = (None, self.up());
         for (at, path) in self.paths.iter().enumerate() {
-            let allowed = self.allowed(path);
-            if !path.is_up() || !(allowed.requests || (replies && allowed.replies)) {
+            let Allowed { requests, replies } = self.allowed(path);
+            if !path.is_up()
+                || !(requests && self.waits_for(path, Channel::Request, up)
+                    || replies && self.waits_for(path, Channel::Reply, up))
+            {
                 continue;
             }
             let cost = path.cost(path.max_datagram.min(config.batch_bytes));
@@ -247,7 +263,8 @@ impl Peer {
     /// Puts units into a datagram, replies first.
     fn fill(&mut self, at: usize, allowed: Allowed, builder: &mut DatagramBuilder<'_>) {
         let path = &self.paths[at];
-        let (id, number, limit) = (path.id, path.next_number, path.max_datagram - HEADER_LEN);
+        let limit = path.max_datagram - HEADER_LEN;
+        let to = Carrier { path: path.id, number: path.next_number, limit, up: self.up() };
         for (channel, allowed) in [(Channel::Reply, allowed.replies), (Channel::Request, allowed.requests)] {
             if !allowed || builder.sent.full() {
                 continue;
@@ -256,7 +273,7 @@ impl Peer {
             if !self.splits.is_empty() && !self.splits.fill(builder, &self.queues[channel], channel as u8) {
                 continue;
             }
-            while let Filled::TooBig(unit) = self.queues[channel].fill(builder, limit, id, number) {
+            while let Filled::TooBig(unit) = self.queues[channel].fill(builder, to) {
                 if self.splits.full() {
                     break;
                 }

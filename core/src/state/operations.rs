@@ -45,6 +45,8 @@ pub(crate) struct Transfer {
     /// The target's key for `remote`.
     pub(crate) key: u64,
     pub(crate) len: u64,
+    /// The rail that it had better take.
+    pub(crate) rail: Option<u8>,
     /// Bytes of which the transport has said that they are there.
     pub(crate) done: u64,
     /// The transport owes an event: it may still use the memory.

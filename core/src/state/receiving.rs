@@ -29,6 +29,8 @@ pub(crate) struct Pull<C> {
     pub(crate) position: u64,
     /// The peer's operation, told by `Pulled`.
     pub(crate) operation: u64,
+    /// The rail that it wishes for.
+    pub(crate) rail: Option<u8>,
     pub(crate) arrival: Arrival<C>,
     pub(crate) destination: TrustedDestination,
     /// Where slices land first when the destination is a layout.

@@ -46,6 +46,8 @@ pub(crate) struct Outgoing<C> {
     pub(crate) message: u32,
     /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
     pub(crate) answer_to: Option<u64>,
+    /// The rail that its packets wish for.
+    pub(crate) rail: Option<u8>,
     /// The operation that waits for the target's completion handler, 0 for none.
     pub(crate) completion: u64,
     pub(crate) origin: Notify<C>,

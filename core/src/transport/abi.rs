@@ -21,7 +21,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 8;
+pub const ABI_MINOR: u32 = 9;
 /// The first minor version whose lanes may have data rings, and whose slots core gives back itself:
 /// what core walks. Earlier plugins are polled.
 pub(crate) const LANES_WITH_DATA_RINGS: u32 = 5;
@@ -220,6 +220,8 @@ pub struct TransportOps {
     pub declaration: *const RawDeclaration,
     // Since minor 8: null where the transport has no rails to tell of.
     pub rails: Option<RailsFn>,
+    // Since minor 9.
+    pub prefer_rail: Option<unsafe extern "C" fn(*mut c_void, rail: u32)>,
 }
 
 /// Static UTF-8 text, not terminated. A null pointer is an absent text.
@@ -415,7 +417,8 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, send_lane), 280);
         assert_eq!(offset_of!(TransportOps, declaration), 304);
         assert_eq!(offset_of!(TransportOps, rails), 312);
-        assert_eq!(size_of::<TransportOps>(), 320);
+        assert_eq!(offset_of!(TransportOps, prefer_rail), 320);
+        assert_eq!(size_of::<TransportOps>(), 328);
         assert_eq!(size_of::<RailReport>(), 64);
         assert_eq!((size_of::<RawVariable>(), size_of::<RawDeclaration>()), (128, 32));
         assert_eq!(size_of::<HostTable>(), 32);

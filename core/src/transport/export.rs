@@ -80,6 +80,7 @@ impl<T: Transport> Exported<T> {
             attend: when!(caps, LANES, Self::attend),
             declaration,
             rails: Some(Self::rails),
+            prefer_rail: when!(caps, PREFER_RAIL, Self::prefer_rail),
         }
     }
 
@@ -360,6 +361,11 @@ impl<T: Transport> Exported<T> {
         unsafe {
             Instance::<T>::counted(i, |t| t.rails(std::slice::from_raw_parts_mut(reports, capacity as usize)))
         }
+    }
+
+    unsafe extern "C" fn prefer_rail(i: *mut c_void, rail: u32) {
+        // SAFETY: a live instance, which the table lets one thread call at a time.
+        unsafe { Instance::<T>::quietly(i, |t| t.prefer_rail(rail)) }
     }
 
     unsafe extern "C" fn attend(i: *mut c_void, peer: u32, attention: u32) -> i32 {

@@ -287,6 +287,15 @@ impl Link {
         self.answer(raw)
     }
 
+    /// See [`Transport::prefer_rail`](super::Transport::prefer_rail); does nothing without a wish.
+    #[inline(always)]
+    pub fn prefer_rail(&mut self, rail: Option<u8>) {
+        if let Some(rail) = rail {
+            // SAFETY: a live instance.
+            unsafe { call!(self.prefer_rail(rail.into())) }
+        }
+    }
+
     /// See [`Transport::send_datagrams`](super::Transport::send_datagrams).
     ///
     /// # Safety

@@ -24,6 +24,7 @@ pub(super) fn resolve(table: &TransportOps, caps: Caps) -> TransportOps {
     stub!(ALLOCATE: mem_alloc = mem_alloc);
     stub!(WINDOW: window = window);
     stub!(WAIT: arm = arm, wait = wait, wake = wake, wait_fd = wait_fd);
+    stub!(PREFER_RAIL: prefer_rail = prefer_rail);
     stub!(LANES: send_lane = send_lane, receive_lanes = receive_lanes, attend = attend);
     t
 }
@@ -63,6 +64,7 @@ unsafe extern "C" fn receive_lanes(_: *mut c_void) -> *const ReceiveLanes {
 unsafe extern "C" fn attend(_: *mut c_void, _: u32, _: u32) -> i32 {
     NO
 }
+unsafe extern "C" fn prefer_rail(_: *mut c_void, _: u32) {}
 unsafe extern "C" fn wait(_: *mut c_void, _: u64) {}
 unsafe extern "C" fn wake(_: *mut c_void) {}
 unsafe extern "C" fn wait_fd(_: *mut c_void) -> i32 {

@@ -34,6 +34,8 @@ bitflags! {
         const WAIT = 1 << 12;
         /// Short messages in lanes that core walks itself ([`lane`](super::lane)).
         const LANES = 1 << 13;
+        /// Zero-copy operations may be given a rail to take.
+        const PREFER_RAIL = 1 << 14;
         /// Promise: what is accepted is delivered exactly once unless the peer dies.
         const RELIABLE = 1 << 32;
         /// Promise: active messages to one peer arrive in the order they were accepted.
@@ -59,7 +61,7 @@ bitflags! {
 
 impl Caps {
     /// The bits that stand for an entry of the operation table.
-    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 14) - 1);
+    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 15) - 1);
 }
 
 /// How much fits. All lengths in bytes.

@@ -193,6 +193,16 @@ impl Net {
         (0..self.rails).map(count).collect()
     }
 
+    /// Bytes that left and came over each rail of the near side so far.
+    pub fn bytes(&self) -> Vec<u64> {
+        let count = |rail| {
+            let files = ["tx", "rx"].map(|way| format!("/sys/class/net/r{rail}/statistics/{way}_bytes"));
+            let text = self.inside(0, &format!("cat {}", files.join(" "))).expect("counts");
+            text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum()
+        };
+        (0..self.rails).map(count).collect()
+    }
+
     /// IP fragments that were made on the near side.
     pub fn fragments(&self) -> u64 {
         let text = self.inside(0, "cat /proc/net/snmp").expect("counts");

@@ -223,7 +223,9 @@ mod tests {
         let local = RawSlice { ptr: std::ptr::without_provenance_mut(4096), len };
         let remote = Remote { to: 0, addr: 1 << 20, key: 7 };
         let mut stripes = Stripes::default();
-        assert!(stripes.add(Wish { direction, peer: 1, local, remote, token: 9, piece: None }, 2));
+        assert!(
+            stripes.add(Wish { direction, peer: 1, local, remote, token: 9, rail: None, piece: None }, 2)
+        );
         stripes
     }
 

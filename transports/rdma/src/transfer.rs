@@ -44,6 +44,8 @@ pub(crate) struct Wish {
     pub(crate) remote: Remote,
     /// Told when it has ended.
     pub(crate) token: u64,
+    /// Our rail that it had better take, if there are several.
+    pub(crate) rail: Option<usize>,
     /// For a piece of a striped one, whose place `token` is then.
     pub(crate) piece: Option<Begun>,
 }

@@ -57,6 +57,8 @@ pub struct Rdma {
     /// Messages that were found while somebody was about to sleep. Their buffers stay ours until
     /// these have been given out.
     early: VecDeque<Event>,
+    /// The rail that the next put or get had better take.
+    preferred: Option<usize>,
     /// Whether an operation was answered `Again` since the last poll.
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
@@ -251,6 +253,7 @@ impl Transport for Rdma {
         .union(Caps::WAIT)
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
+        .union(Caps::PREFER_RAIL)
         .union(ONE_SIDED);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = RdmaWaiter;
@@ -281,6 +284,9 @@ impl Transport for Rdma {
         caps.set(Caps::WAIT, self.sleeps);
         if !self.rails.iter().all(|rail| rail.endpoint.is_one_sided()) {
             caps -= ONE_SIDED;
+        }
+        if self.rails.len() == 1 || !caps.contains(Caps::PUT_ZCOPY) {
+            caps -= Caps::PREFER_RAIL;
         }
         if !self.gets {
             caps -= Caps::GET_ZCOPY;
@@ -394,6 +400,10 @@ impl Transport for Rdma {
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         // SAFETY: this is `get_zcopy`.
         unsafe { self.transfer(peer, into, remote, (Direction::Get, token)) }
+    }
+
+    fn prefer_rail(&mut self, rail: u32) {
+        self.preferred = Some(rail as usize);
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {

@@ -170,7 +170,7 @@ impl Process {
             return Ok(words);
         }
         let base = words.as_mut_ptr().expose_provenance();
-        let key = self.regions().register(base, size_of_val(words.as_slice()) as u64)?;
+        let key = self.regions().register(base, size_of_val(words.as_slice()) as u64, 0)?;
         let world = self.world();
         let outcome = f(world.space.address(world.rank, key));
         let mut region = self.regions().unregister(key)?;

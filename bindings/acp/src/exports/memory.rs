@@ -7,9 +7,6 @@ use crate::process::Process;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// Colours: all networks between two processes are used at once, so there is one.
-const COLORS: c_int = 1;
-
 /// Registers memory; gives its key, or 0.
 //= ACP 1.0, acp_register_memory
 #[unsafe(no_mangle)]
@@ -19,10 +16,9 @@ pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_i
         if addr.is_null() {
             return Err(Error::Null).at("addr", 0);
         }
-        if !(0..COLORS).contains(&color) {
-            return Err(Error::Color).of("color", color);
-        }
-        let registered = process.regions().register(addr.expose_provenance(), size as u64);
+        let known = u32::try_from(color).ok().filter(|colour| *colour < process.space.colours());
+        let colour = known.ok_or(Error::Color).of("color", color)?;
+        let registered = process.regions().register(addr.expose_provenance(), size as u64, colour);
         let key = registered.size_of("size", size as u64)?;
         let world = process.world();
         Ok(world.space.address(world.rank, key))
@@ -66,7 +62,7 @@ pub extern "C" fn acp_query_ga(atkey: u64, addr: *mut c_void) -> u64 {
 //= ACP 1.0, acp_colors
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_colors() -> c_int {
-    call("acp_colors", -1, || process().map(|_| COLORS))
+    call("acp_colors", -1, || Ok(process()?.space.colours().cast_signed()))
 }
 
 /// The rank whose memory an address names, or −1.
@@ -80,7 +76,15 @@ pub extern "C" fn acp_query_rank(ga: u64) -> c_int {
 //= ACP 1.0, acp_query_color
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_color(ga: u64) -> c_int {
-    call("acp_query_color", -1, || process()?.world().rank_of(ga).at("ga", ga).map(|_| 0))
+    call("acp_query_color", -1, || {
+        let process = process()?;
+        process.world().rank_of(ga).at("ga", ga)?;
+        let colour = process.space.colour(ga);
+        if colour >= process.space.colours() {
+            return Err(Error::Address).at("ga", ga);
+        }
+        Ok(colour.cast_signed())
+    })
 }
 
 /// Where memory of this process is, or NULL.

@@ -181,9 +181,10 @@ impl<T: Plain> std::fmt::Debug for Registered<'_, T> {
 }
 
 impl<'job, T: Plain> Registered<'job, T> {
-    pub(super) fn new(job: &'job Job, mut memory: Vec<T>) -> Result<Self> {
+    pub(super) fn new(job: &'job Job, mut memory: Vec<T>, color: u32) -> Result<Self> {
         let base = memory.as_mut_ptr().expose_provenance();
-        let key = job.process.regions().register(base, size_of_val(memory.as_slice()) as u64)?;
+        let len = size_of_val(memory.as_slice()) as u64;
+        let key = job.process.regions().register(base, len, color)?;
         Ok(Self { job, memory, key })
     }
 
@@ -192,6 +193,12 @@ impl<'job, T: Plain> Registered<'job, T> {
         let world = self.job.process.world();
         let address = world.space.address(world.rank, self.key);
         GlobalSlice { address, len: self.memory.len() as u64, marker: PhantomData }
+    }
+
+    /// The colour that it was registered with.
+    #[doc(alias = "acp_query_color")]
+    pub fn color(&self) -> u32 {
+        self.job.process.space.colour(self.global().address)
     }
 
     /// Takes the memory back.

@@ -137,13 +137,29 @@ impl Job {
         self.process.free(memory.address)
     }
 
-    /// Lets everybody reach memory of this process's.
+    /// Lets everybody reach memory of this process's, with colour 0.
     ///
     /// # Errors
     /// [`Error::Size`] for none, [`Error::Memory`] without addresses left.
     #[doc(alias = "acp_register_memory")]
     pub fn register<T: Plain>(&self, memory: Vec<T>) -> Result<Registered<'_, T>> {
-        Registered::new(self, memory)
+        self.register_with_color(memory, 0)
+    }
+
+    /// [`register`](Self::register) for accesses of a colour: they take the rail of that number, if
+    /// it works. `color`: from 0, below [`colors`](Self::colors).
+    ///
+    /// # Errors
+    /// As for `register`; [`Error::Color`]: there is no such colour.
+    #[doc(alias = "acp_register_memory")]
+    pub fn register_with_color<T: Plain>(&self, memory: Vec<T>, color: u32) -> Result<Registered<'_, T>> {
+        Registered::new(self, memory, color)
+    }
+
+    /// How many colours there are: the fewest rails that a process has, 1 at least.
+    #[doc(alias = "acp_colors")]
+    pub fn colors(&self) -> u32 {
+        self.process.space.colours()
     }
 
     /// Tells everybody a value, and gives those of all processes, by rank. Collective.

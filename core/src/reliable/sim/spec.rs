@@ -18,6 +18,15 @@ pub struct WorldSpec {
     pub config: EngineConfig,
     /// Peers know each other's epochs from the start.
     pub epochs_known: bool,
+    /// Units wish for paths, each of which some ask for, and for one that there is not.
+    pub wishes: bool,
+}
+
+impl WorldSpec {
+    /// The path that a unit wishes for, by its token.
+    pub(super) fn wish(&self, token: u64) -> Option<u8> {
+        self.wishes.then(|| (token / 5 % (u64::from(self.paths) + 1)) as u8)
+    }
 }
 
 impl Default for WorldSpec {
@@ -29,6 +38,7 @@ impl Default for WorldSpec {
             fault: Fault::default(),
             config: EngineConfig::default(),
             epochs_known: true,
+            wishes: false,
         }
     }
 }

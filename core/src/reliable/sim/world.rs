@@ -9,6 +9,7 @@ use super::{Ledger, Note, Pipe, Random, Traffic, WorldSpec};
 use crate::reliable::wire::Header;
 use crate::reliable::{
     Authenticator, Body, Delivery, Engine, Event, FastUnit, Nanos, PathInfo, SubmitError, Transmit, Verdict,
+    Via,
 };
 
 /// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text
@@ -406,9 +407,9 @@ impl<A: Authenticator + Clone> World<A> {
             let fast = !traffic.external
                 && token.is_multiple_of(2)
                 && state.engine.submit_fast(self.now, unit, &mut self.out, send);
-            let outcome =
-                if fast { Ok(()) } else { state.engine.submit(self.now, to, channel, &head, given, token) };
-            match outcome {
+            let via = Via::path(channel, self.spec.wish(token));
+            let mut submit = || state.engine.submit(self.now, to, via, &head, given, token);
+            match if fast { Ok(()) } else { submit() } {
                 Ok(()) => {
                     let held = if traffic.external { [&[0; 3], body].concat() } else { Vec::new() };
                     state.memory.insert(token, (key, held));

@@ -4,6 +4,7 @@ mod fast_path;
 mod flow;
 mod peers;
 mod trust;
+mod wishes;
 
 use super::wire::{ACK_NOW, HEADER_LEN, Header};
 use super::*;

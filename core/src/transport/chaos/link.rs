@@ -405,6 +405,10 @@ impl Transport for ChaosLink {
         self.inner().rails(reports)
     }
 
+    fn prefer_rail(&mut self, rail: u32) {
+        self.inner().prefer_rail(u8::try_from(rail).ok());
+    }
+
     fn set_interrupts(&mut self, on: bool) {
         self.inner().set_interrupts(on);
     }

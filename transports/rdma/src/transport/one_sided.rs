@@ -43,7 +43,7 @@ impl Rdma {
         remote: RemoteAddr,
         (direction, token): (Direction, u64),
     ) -> Status {
-        let most = self.longest_transfer();
+        let (most, preferred) = (self.longest_transfer(), self.preferred.take());
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         if local.len as u64 > most {
             return Status::Invalid;
@@ -68,7 +68,7 @@ impl Rdma {
         }
         let key = if several { remote.key } else { self.memory.joint().on(p.path().theirs, remote.key) };
         let remote = Remote { to, addr: remote.addr, key };
-        let wish = Wish { direction, peer, local, remote, token, piece: None };
+        let wish = Wish { direction, peer, local, remote, token, rail: preferred, piece: None };
         if several {
             return self.stripe(wish);
         }

@@ -96,6 +96,7 @@ fn finish(
         news: Vec::new(),
         lost: VecDeque::new(),
         early: VecDeque::new(),
+        preferred: None,
         refused: false,
         ordered,
         gets,

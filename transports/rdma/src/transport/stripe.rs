@@ -61,7 +61,7 @@ impl Rdma {
     /// Begins a piece of a transfer; false if none can be for now.
     fn begin_piece(&mut self, place: usize, refusing: &mut Refusing) -> bool {
         let Some(striped) = self.stripes.get_mut(place) else { return false };
-        let peer = striped.wish.peer;
+        let (peer, preferred) = (striped.wish.peer, striped.wish.rail);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else {
             striped.fail(libc::ECONNABORTED);
             return false;
@@ -69,8 +69,9 @@ impl Rdma {
         let is_safe = |piece: &Piece| piece.after.is_none_or(|(path, life)| p.paths[path].life > life);
         let Some(piece) = striped.next(is_safe) else { return false };
         let joint = self.memory.joint();
-        let Some(at) = best(p, piece.len as u64, joint.rails(usize::MAX), *refusing) else {
-            if p.paths.iter().all(|path| !path.up || path.theirs >= joint.rails(usize::MAX)) && p.path().up {
+        let carrying = joint.rails(usize::MAX);
+        let Some(at) = best(p, piece.len as u64, preferred, carrying, *refusing) else {
+            if p.paths.iter().all(|path| !path.up || path.theirs >= carrying) && p.path().up {
                 // The rest goes in packets.
                 striped.fail(libc::EIO);
             }
@@ -209,10 +210,13 @@ impl Refusing {
 }
 
 /// The path on which so many bytes more are expected to have come first, if it takes any now. One
-/// whose speed is not known counts as fast as the fastest.
-fn best(p: &Peer, len: u64, carrying: usize, refusing: Refusing) -> Option<usize> {
-    let takes = |at: &usize| p.paths[*at].up && p.paths[*at].theirs < carrying && !refusing.has(*at);
-    let usable = (0..p.paths.len()).filter(takes);
+/// whose speed is not known counts as fast as the fastest. One over the preferred rail is the only
+/// one as long as it works.
+fn best(p: &Peer, len: u64, preferred: Option<usize>, carrying: usize, refusing: Refusing) -> Option<usize> {
+    let works = |at: usize| p.paths[at].up && p.paths[at].theirs < carrying && !refusing.has(at);
+    let only =
+        preferred.and_then(|rail| (0..p.paths.len()).find(|at| p.paths[*at].rail == rail && works(*at)));
+    let usable = (0..p.paths.len()).filter(|at| works(*at) && only.is_none_or(|only| only == *at));
     let now = Instant::now();
     let speed = |at: usize| p.paths[at].speed(now);
     let fastest = usable.clone().filter_map(speed).fold(1.0, f64::max);

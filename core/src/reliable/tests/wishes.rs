@@ -1,0 +1,126 @@
+//! Units that wish for a path.
+
+use super::*;
+
+const BIG: [u8; 1200] = [7; 1200];
+
+fn pair() -> Pair {
+    let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
+    Pair::with(&EngineConfig::default(), &paths, Some(1))
+}
+
+impl Pair {
+    fn wish(&mut self, path: u8, body: &[u8], token: u64) {
+        let via = Via::path(Channel::Request, Some(path));
+        self.engines[0].submit(self.now, 1, via, b"h:", Body::Copy(body), token).unwrap();
+    }
+
+    /// Lets time pass until a timer ends.
+    fn wait(&mut self) {
+        let next = self.engines.iter_mut().filter_map(Engine::next_timeout).min();
+        self.now = self.now.max(next.expect("a timer"));
+    }
+
+    /// The paths of the datagrams on the wire to task 1 that carry anything, and their sizes.
+    fn taken(&self) -> Vec<(u8, usize)> {
+        let carrying = self.wires[1].iter().filter(|datagram| datagram.len() > 100);
+        carrying.map(|datagram| (header(datagram).path, datagram.len())).collect()
+    }
+}
+
+#[test]
+fn units_take_the_path_that_they_wish_for_however_many_they_are() {
+    for path in [0, 1] {
+        let mut pair = pair();
+        (0..400).for_each(|token| pair.wish(path, &BIG, token));
+        while pair.engines[0].outstanding(1) > Some(0) {
+            if pair.send(0) == 0 {
+                pair.wait();
+            }
+            let taken = pair.taken();
+            assert!(taken.iter().all(|(took, _)| *took == path), "{taken:?}");
+            pair.receive(1);
+            pair.send(1);
+            pair.receive(0);
+        }
+        assert_eq!(pair.got[1].len(), 400);
+    }
+}
+
+#[test]
+fn a_datagram_carries_units_that_may_take_its_path_and_no_others() {
+    let mut pair = pair();
+    for (path, token) in [(1, 0), (1, 1), (0, 2), (0, 3), (0, 4), (1, 5)] {
+        pair.wish(path, &[path; 100], token);
+    }
+    pair.send(0);
+    let taken: Vec<u8> = pair.taken().iter().map(|(path, _)| *path).collect();
+    assert_eq!(taken, [1, 0, 1]);
+    // In the order in which they were submitted.
+    pair.receive(1);
+    let wishes: Vec<u8> = pair.got[1].iter().map(|unit| unit[2]).collect();
+    assert_eq!(wishes, [1, 1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn units_without_a_wish_go_along_with_those_that_have_one() {
+    let mut pair = pair();
+    pair.submit(0, Channel::Request, &[2; 100], 0).unwrap();
+    pair.wish(1, &[1; 100], 1);
+    pair.submit(0, Channel::Request, &[2; 100], 2).unwrap();
+    pair.send(0);
+    assert_eq!(pair.taken().iter().map(|(path, _)| *path).max(), Some(1));
+    pair.run(MS);
+    assert_eq!(pair.got[1].len(), 3);
+}
+
+#[test]
+fn a_wish_for_a_path_that_is_down_or_not_there_is_none() {
+    let mut pair = pair();
+    pair.engines[0].hint_path(1, 1, false).unwrap();
+    pair.wish(1, &BIG, 0);
+    pair.wish(5, &BIG, 1);
+    pair.send(0);
+    assert!(pair.taken().iter().all(|(path, _)| *path == 0), "{:?}", pair.taken());
+    assert_eq!(pair.taken().len(), 2);
+}
+
+#[test]
+fn what_was_on_its_way_over_a_path_that_goes_down_takes_another() {
+    let mut pair = pair();
+    (0..8).for_each(|token| pair.wish(1, &BIG, token));
+    pair.send(0);
+    assert!(pair.taken().iter().all(|(path, _)| *path == 1));
+    pair.wires[1].clear();
+    pair.engines[0].hint_path(1, 1, false).unwrap();
+    pair.send(0);
+    let again = pair.taken();
+    assert!(again.len() >= 8 && again.iter().all(|(path, _)| *path == 0), "{again:?}");
+    pair.receive(1);
+    assert_eq!(pair.got[1].len(), 8);
+}
+
+#[test]
+fn what_was_lost_is_sent_again_over_the_path_that_it_wishes_for() {
+    let mut pair = pair();
+    (0..8).for_each(|token| pair.wish((token % 2) as u8, &BIG, token));
+    pair.send(0);
+    pair.wires[1].clear();
+    let mut paths = [0, 0];
+    while pair.engines[0].outstanding(1) > Some(0) {
+        pair.wait();
+        pair.send(0);
+        for datagram in std::mem::take(&mut pair.wires[1]) {
+            let path = header(&datagram).path;
+            let before = pair.got[1].len();
+            pair.deliver(1, &datagram, Verdict::Accept);
+            for unit in &pair.got[1][before..] {
+                assert_eq!(unit.len(), 2 + BIG.len());
+                paths[usize::from(path)] += 1;
+            }
+        }
+        pair.send(1);
+        pair.receive(0);
+    }
+    assert_eq!(paths, [4, 4]);
+}
