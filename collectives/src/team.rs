@@ -287,7 +287,8 @@ impl Team {
     /// The same, of whose input so many bytes are copied first.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin). An operation that has layouts uses their memory, and no buffers.
+    /// As for [`begin`](Self::begin). An operation that has layouts uses their memory, and no
+    /// buffers.
     pub(crate) unsafe fn begin_prepared(
         &self,
         op: NonNull<Op>,

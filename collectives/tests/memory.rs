@@ -1,11 +1,15 @@
 //! Teams on one host: calls go through memory, waits sleep and wake, and the loss of a member ends
 //! calls.
 
+#[allow(dead_code, reason = "not every test file uses all of it")]
+#[path = "support/sheets.rs"]
+mod sheets;
 mod support;
 
 use lapis_collectives::{Call, CollectiveError, Combine, Group, Operator, Request, Team};
 use lapis_core::{Context, Counter, Error, LapiCode};
 use lapis_testing::Job;
+use sheets::Sheets;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -150,7 +154,7 @@ fn who_does_not_call_in_time_is_named() {
 }
 
 /// The operations of [`the_death_of_a_member_ends_calls_of_the_others`].
-const DEADLY: [&str; 13] = [
+const DEADLY: [&str; 14] = [
     "barrier",
     "broadcast",
     "reduce",
@@ -164,6 +168,7 @@ const DEADLY: [&str; 13] = [
     "then",
     "counted",
     "awaited",
+    "layouts",
 ];
 
 /// What was raised because nobody waited for a collective, and the member that it concerns.
@@ -201,9 +206,25 @@ fn call(team: &Team, name: &str) -> Result<(), CollectiveError> {
         }
         "counted" => counted(team),
         "awaited" => sleep_on(start(team, 30_000)).map(|_| ()),
+        "layouts" => layouts(team),
         "scatter" => team.scatter(&vec![1u64; n], &mut [0], 1),
         _ => team.all_reduce(&mut vec![1u64; 300_000], Operator::Sum),
     }
+}
+
+/// Two exchanges of layouts under way at once, one of them set up before.
+fn layouts(team: &Team) -> Result<(), CollectiveError> {
+    let [mut first, mut second] = [1, 2].map(|round| Sheets::new(team, round));
+    first.fill(0);
+    second.fill(0);
+    let mut kept = first.persistent();
+    kept.start()?;
+    let begun = second.start();
+    kept.wait()?;
+    first.check(0);
+    begun.wait()?;
+    second.check(0);
+    Ok(())
 }
 
 /// Waits until a counter counts an operation's end, or its failure is raised.
@@ -241,6 +262,7 @@ fn child() {
     let context = Context::builder()
         .transport(lapis_loopback::table())
         .transport(lapis_shm::table())
+        .transport(lapis_udp::table())
         .interrupts(name == "awaited")
         .on_error(|_, error, peer| raised(error, peer))
         .init()
@@ -285,8 +307,9 @@ fn child() {
 fn the_death_of_a_member_ends_calls_of_the_others() {
     // In every operation, and at moments that nobody chose.
     let random = (0..12).map(|seed| format!("random {seed}"));
-    for name in DEADLY.map(String::from).into_iter().chain(random) {
-        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", &name);
+    let shared = DEADLY.map(String::from).into_iter().chain(random).map(|name| (name, "yes"));
+    for (name, shm) in shared.chain([("layouts".to_owned(), "no")]) {
+        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", &name).var("LAPI_USE_SHM", shm);
         let done = job.run(std::env::current_exe().unwrap(), &["child", "--exact", "--nocapture"]);
         for task in [0, 2] {
             let said = format!("task {task}: the team is over: task 1, a member, can't be reached any more");

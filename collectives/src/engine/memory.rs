@@ -13,6 +13,7 @@ use crate::board::{
 };
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
+use lapis_schedules::Script;
 use std::ptr::NonNull;
 use std::time::Instant;
 
@@ -123,12 +124,7 @@ impl Engine {
             let board = (&mut (*members).memory.board).as_deref_mut().map(|board| board as *mut Board);
             let Some(board) = board else {
                 let script = (*rounds).instead.take().unwrap_or_default();
-                (*op).rounds = None;
-                (&mut *op).load(&script, &(*members).group);
-                if let Some((input, output)) = (&mut *op).pack() {
-                    ((*op).bases[0], (*op).bases[1]) = (input.cast_mut(), output);
-                }
-                self.leave_line(team, op);
+                self.go_by_messages(team, op, &script);
                 return true;
             };
             let at = board::Team { context, engine: self, members: team };
@@ -164,6 +160,22 @@ impl Engine {
                     }
                 }
             }
+        }
+    }
+
+    /// No memory was found: an operation sends messages instead of taking rounds.
+    ///
+    /// # Safety
+    /// As for [`through_memory`](Self::through_memory); nobody refers to the operation's rounds.
+    unsafe fn go_by_messages(&self, team: NonNull<Members>, op: *mut Op, script: &Script) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*op).rounds = None;
+            (&mut *op).load(script, &(*team.as_ptr()).group);
+            if let Some((input, output)) = (&mut *op).pack() {
+                ((*op).bases[0], (*op).bases[1]) = (input.cast_mut(), output);
+            }
+            self.leave_line(team, op);
         }
     }
 

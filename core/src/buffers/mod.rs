@@ -80,7 +80,7 @@ pub trait Gather: Send {
 /// Layouts of several kinds beside each other.
 impl<L: Gather + ?Sized> Gather for Box<L> {
     unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the boxed layout names the memory that the caller vouches for.
         unsafe { (**self).read(position, out) }
     }
 
@@ -96,12 +96,12 @@ impl<L: Gather + ?Sized> Gather for Box<L> {
 /// Layouts of several kinds beside each other.
 impl<L: Scatter + ?Sized> Scatter for Box<L> {
     unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the boxed layout names the memory that the caller vouches for.
         unsafe { (**self).write(position, bytes) }
     }
 
     unsafe fn fetch(&mut self, position: u64, from: &dyn Any, len: u64) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the boxed layout names the memory that the caller vouches for.
         unsafe { (**self).fetch(position, from, len) }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn among(tasks: usize, budget: Duration) -> Result<Record> {
     meeting.last.store(round + 1, Ordering::Relaxed);
     meeting.meet();
     others.wait();
-    // SAFETY: as above; switches the watchdog off.
+    // SAFETY: alarm has no preconditions; 0 switches the watchdog off.
     unsafe { libc::alarm(0) };
     Ok(Record::latency("hand_on", 0, summary).of("floor", "shm"))
 }
