@@ -21,9 +21,7 @@ impl Context {
             datagrams.set_ack_threshold(packets);
         }
     }
-}
 
-impl Context {
     /// How many rails a wish may name ([`am_send_over`](Self::am_send_over)), whichever task is the
     /// target: the fewest that lead to any task over a transport that joins hosts. `None` where no
     /// task is reached over one.

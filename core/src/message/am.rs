@@ -225,15 +225,16 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send).
     pub unsafe fn am_send_over(&self, message: AmSend<'_>, rail: Option<u8>) -> Result<()> {
-        check_user_header(message.user_header)?;
-        self.usable()?;
-        self.check_target(message.target)?;
-        let mut locked = self.locked();
-        if rail.is_some() && locked.has_rails(message.target) {
-            // SAFETY: this function demands what `am_send` does.
-            return locked.am_send(unsafe { message.trusted() }, rail);
+        if rail.is_some() {
+            self.usable()?;
+            self.check_target(message.target)?;
+            check_user_header(message.user_header)?;
+            let mut locked = self.locked();
+            if locked.has_rails(message.target) {
+                // SAFETY: this function demands what `am_send` does.
+                return locked.am_send(unsafe { message.trusted() }, rail);
+            }
         }
-        drop(locked);
         // SAFETY: this function demands what `am_send` does.
         unsafe { self.am_send(message) }
     }
