@@ -65,7 +65,7 @@ impl Process {
         Ok(Self { pid: there.pid, end })
     }
 
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         let mut entry = [PollFd::new(&self.end, PollFlags::IN)];
         matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
     }
