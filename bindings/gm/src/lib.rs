@@ -22,6 +22,7 @@ pub mod fuzz_entry;
 #[doc(hidden)]
 pub mod handle;
 mod incoming;
+mod long;
 mod memory;
 mod net;
 mod outgoing;
@@ -38,6 +39,8 @@ mod unsound;
 mod watch;
 mod wire;
 
+#[cfg(test)]
+mod lane_tests;
 #[cfg(test)]
 mod late_tests;
 #[cfg(test)]

@@ -114,7 +114,8 @@ pub(crate) struct Datagrams {
     units: Vec<Unit>,
     /// Units that were joined from parts: their bytes lie in no datagram.
     joined: Vec<Box<[u8]>>,
-    /// The head of a packet that goes past the datagrams, and what came there before the first poll.
+    /// The head of a packet that goes past the datagrams, and what came there before the first
+    /// poll.
     head_past: Vec<u8>,
     early_past: Vec<(PeerId, Box<[u8]>)>,
     /// What the engine said while datagrams were taken.

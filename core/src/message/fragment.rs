@@ -204,24 +204,19 @@ impl Locked<'_> {
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
             };
             header.extra[0] = out.position;
-            if past.is_some() {
-                match self.try_packet_past(peer, (&header, &[]), &mut out.source, out.position, n) {
-                    Some(Submitted::Sent) => out.position += n,
-                    Some(Submitted::NoRoom) => return Pushed::NoRoom,
-                    Some(Submitted::Refused(status)) => return Pushed::Refused(status),
-                    None => past = None,
-                }
-                continue;
-            }
-            let submitted = if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
-                self.send_zero_copy_packet(out, &header, n)
+            let packet = (&header, &[][..]);
+            let submitted = if past.is_some() {
+                self.try_packet_past(peer, packet, &mut out.source, out.position, n)
+            } else if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
+                Some(self.send_zero_copy_packet(out, &header, n))
             } else {
-                self.try_packet_of(peer, (&header, &[]), &mut out.source, out.position, n)
+                Some(self.try_packet_of(peer, packet, &mut out.source, out.position, n))
             };
             match submitted {
-                Submitted::Sent => out.position += n,
-                Submitted::NoRoom => return Pushed::NoRoom,
-                Submitted::Refused(status) => return Pushed::Refused(status),
+                None => past = None,
+                Some(Submitted::Sent) => out.position += n,
+                Some(Submitted::NoRoom) => return Pushed::NoRoom,
+                Some(Submitted::Refused(status)) => return Pushed::Refused(status),
             }
         }
         if out.position == total { Pushed::All } else { Pushed::TurnOver }

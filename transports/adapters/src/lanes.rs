@@ -242,7 +242,8 @@ impl Incoming {
             || self.lanes.iter().any(|lane| !lane.broken && lane.rx.is_full())
     }
 
-    /// The process that sent under this name has ended: its lanes are free once they are empty.
+    /// Who sent under this name has ended, and nobody else has the name: its lanes are free once
+    /// they are empty.
     pub fn sender_ended(&mut self, sender: u64) {
         for lane in self.lanes.iter().filter(|lane| lane.sender == sender) {
             // SAFETY: the memory is alive by the promise of `attach`.

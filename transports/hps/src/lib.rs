@@ -2,8 +2,8 @@
 //!
 //! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the
 //! business of core's packet engine (`docs/reliable.md`). Long data between the tasks of one host
-//! may go past the windows' FIFOs, by lanes or by cross-memory attach. What a window is, and whom it
-//! trusts, says `docs/hps.md`.
+//! may go past the windows' FIFOs, by lanes or by cross-memory attach. What a window is, and whom
+//! it trusts, says `docs/hps.md`.
 //!
 //! | file | concern |
 //! |---|---|

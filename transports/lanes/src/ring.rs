@@ -330,8 +330,8 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         unsafe { (*self.line.as_ptr()).prefetch(ahead) };
     }
 
-    /// Gives back everything that [`take_next`](Self::take_next) returned so far; tells the sender if it is
-    /// worth telling.
+    /// Gives back everything that [`take_next`](Self::take_next) returned so far; tells the sender
+    /// if it is worth telling.
     #[inline(always)]
     pub fn release(&mut self) {
         // SAFETY: ours, and core is not in the middle of using it; the lane is alive. Events are

@@ -15,9 +15,15 @@ const AT_ONCE: usize = 4;
 /// call.
 const HELD_UP: u32 = 1 << 12;
 
-/// The name under which a task takes lanes.
-fn name_of(task: PeerId) -> u64 {
-    u64::from(task) + 1
+/// The name under which a process of a task takes lanes: one that is started anew has another name,
+/// so that its lanes stay when those of the former one are taken away.
+fn name_of(task: PeerId, process: i32) -> u64 {
+    (u64::from(process.cast_unsigned()) << 32 | u64::from(task)) + 1
+}
+
+/// The task behind a name, which anybody can have made up.
+fn task_of(name: u64) -> PeerId {
+    name.wrapping_sub(1) as PeerId
 }
 
 /// The sending end of the first way through memory: the one whose lane is used, so that what goes
@@ -53,7 +59,7 @@ impl Hps {
         if !is_up {
             return Status::Again;
         }
-        match sender.send_long(name_of(self.task), head, body) {
+        match sender.send_long(name_of(self.task, self.card.landmark.pid), head, body) {
             Long::Sent => {
                 self.held_up = 0;
                 Status::Done
@@ -78,8 +84,8 @@ impl Hps {
         let Rails::Own(rails) = &mut self.rails else { return 0 };
         let (ways, tasks) = (&mut self.ways, self.tasks);
         let known = |ways: &[Option<Box<[Way]>>], sender: u64| {
-            let task = u32::try_from(sender.wrapping_sub(1)).ok().filter(|task| *task < tasks)?;
-            ways[task as usize].is_some().then_some(task)
+            let task = task_of(sender);
+            (task < tasks && ways[task as usize].is_some()).then_some(task)
         };
         let mut n = 0;
         for rail in rails {
@@ -115,9 +121,10 @@ impl Hps {
 
     /// A task is not listened to any more. If its process has ended, its lanes are for others.
     pub(super) fn close_lanes_of(&mut self, peer: PeerId) {
-        let ended = self.processes[peer as usize].as_ref().is_some_and(|process| process.has_ended());
-        if let (true, Rails::Own(rails)) = (ended, &mut self.rails) {
-            rails.iter_mut().for_each(|rail| rail.window.lanes().sender_ended(name_of(peer)));
+        let ended = self.processes[peer as usize].as_ref().filter(|process| process.has_ended());
+        if let (Some(process), Rails::Own(rails)) = (ended, &mut self.rails) {
+            let name = name_of(peer, process.pid());
+            rails.iter_mut().for_each(|rail| rail.window.lanes().sender_ended(name));
         }
     }
 }
