@@ -133,11 +133,12 @@ fn read(unit: Unit) -> (u8, u32) {
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
 }
 
-/// The units of one poll.
+/// The packets of one poll, without the news of lives that have begun.
 fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
     datagrams.poll(link, usize::MAX, false).expect("polls");
     let units = datagrams.take_units();
-    let read = units.iter().map(|unit| read(*unit)).collect();
+    let packets = units.iter().filter(|unit| unit.new_life_after().is_none());
+    let read = packets.map(|unit| read(*unit)).collect();
     datagrams.give_back(units);
     read
 }
