@@ -6,7 +6,7 @@ use lapis_adapters::fifo::Geometry;
 use lapis_nsd::{AdapterSpec, Caller, Conversation, Tables};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let geometry = Geometry { slots: 16, chunks: 16, chunk: 1024 };
+    let geometry = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
     let adapter = |name: &str| {
         AdapterSpec { name: name.to_owned(), network: 0, windows: 4, geometry, interface: None, busy_poll: 0 }
     };

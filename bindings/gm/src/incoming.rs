@@ -1,7 +1,7 @@
 //! Messages on their way in: order, buffers, other ports' puts and gets.
 
 use crate::abi::{FAST_MAX, Status, max_length};
-use crate::direct::{Remote, SLICE};
+use crate::direct::Remote;
 use crate::events::{Pending, Received};
 use crate::memory::{memory, place};
 use crate::net::Bytes;
@@ -11,7 +11,7 @@ use crate::wire::{Head, Kind};
 use lapis_core::reliable::Channel;
 
 /// What became of a message whose turn it was.
-enum Outcome {
+pub(crate) enum Outcome {
     /// It is delivered.
     Delivered,
     /// Its bytes are still to come, or to go.
@@ -155,7 +155,7 @@ impl Port {
         }
     }
 
-    fn ended(&mut self, peer: usize, priority: usize, outcome: Outcome) {
+    pub(crate) fn ended(&mut self, peer: usize, priority: usize, outcome: Outcome) {
         self.step(peer, priority, outcome);
         if !self.peers[peer].ins[priority].held.is_empty() {
             self.advance(peer, priority);
@@ -199,22 +199,22 @@ impl Port {
             },
             Kind::LongPut => {
                 let from = self.copies_from(peer, bytes);
-                self.begin_remote(Target::Memory { address: head.b }, (head.b, head.a), from)
+                self.begin_remote(peer, Target::Memory { address: head.b }, (head.b, head.a), from)
             }
-            _ => self.begin_remote(Target::Source { address: head.b }, (head.b, head.a), None),
+            _ => self.begin_remote(peer, Target::Source { address: head.b }, (head.b, head.a), None),
         }
     }
 
-    /// Where a long message of a peer's can be copied from, past the window.
-    fn copies_from(&self, peer: usize, said: &[u8]) -> Option<Remote> {
-        let may = self.settings.copies && !self.peers[peer].refuses_copies;
-        if may { Remote::parse(said) } else { None }
-    }
-
-    fn begin_remote(&mut self, target: Target, (address, len): (u64, u64), from: Option<Remote>) -> Outcome {
+    fn begin_remote(
+        &mut self,
+        peer: usize,
+        target: Target,
+        (address, len): (u64, u64),
+        from: Option<Remote>,
+    ) -> Outcome {
         match self.remote_access(address, len) {
             Ok(_) if len == 0 => Outcome::Delivered,
-            Ok(_) => Outcome::Begun(Current { target, len, moved: 0, from }),
+            Ok(_) => Outcome::Begun(self.begun(peer, target, len, from)),
             Err(status) => Outcome::Refused(status),
         }
     }
@@ -250,7 +250,8 @@ impl Port {
                 Outcome::Delivered
             }
             Err(from) => {
-                Outcome::Begun(Current { target: Target::Buffer { buffer, size }, len, moved: 0, from })
+                let target = Target::Buffer { buffer, size };
+                Outcome::Begun(self.begun(peer, target, len, from))
             }
         }
     }
@@ -266,7 +267,7 @@ impl Port {
         self.received(peer, (head.priority, head.size), buffer, bytes.len() as u64, fast);
     }
 
-    fn received(
+    pub(crate) fn received(
         &mut self,
         peer: usize,
         (priority, size): (u8, u8),
@@ -295,96 +296,6 @@ impl Port {
             && bytes.len() as u64 <= max_length(size.into());
         if fits && let Some(buffer) = self.buffers.free[priority][usize::from(size)].pop_front() {
             self.receive_message(peer, head, buffer, bytes);
-        }
-    }
-
-    /// Bytes of a long message.
-    fn part(&mut self, peer: usize, head: &Head, bytes: &[u8]) {
-        let priority = usize::from(head.priority);
-        let stream = &mut self.peers[peer].ins[priority];
-        let is_current = head.generation == stream.generation && head.sequence == stream.next;
-        let Some(current) = stream.current.as_mut().filter(|_| is_current) else { return };
-        if current.from.is_some() {
-            return;
-        }
-        let fits = head.a.checked_add(bytes.len() as u64).is_some_and(|end| end <= current.len);
-        if !fits {
-            return;
-        }
-        let current = *current;
-        if matches!(current.target, Target::Source { .. }) {
-            return;
-        }
-        let Some(to) = self.place_of(&current) else {
-            // The program has taken the memory back meanwhile.
-            self.peers[peer].ins[priority].current = None;
-            return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-        };
-        // SAFETY: within the buffer that the program has provided, or within registered memory.
-        unsafe { place(to + head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        let moved = current.moved + bytes.len() as u64;
-        let stream = &mut self.peers[peer].ins[priority];
-        if moved < current.len {
-            stream.current = Some(Current { moved, ..current });
-            return;
-        }
-        self.is_there(peer, priority, &current);
-    }
-
-    /// Where a message goes. `None`: that memory is not registered any more.
-    fn place_of(&self, current: &Current) -> Option<u64> {
-        match current.target {
-            Target::Buffer { buffer, .. } => Some(buffer.at),
-            Target::Memory { address } | Target::Source { address } => {
-                self.regions.find(address, current.len)
-            }
-        }
-    }
-
-    /// All bytes of a long message have come.
-    fn is_there(&mut self, peer: usize, priority: usize, current: &Current) {
-        let stream = &mut self.peers[peer].ins[priority];
-        stream.current = None;
-        // The sender has lent its memory: it hears at once that this is over.
-        stream.answers = false;
-        if let Target::Buffer { buffer, size } = current.target {
-            self.received(peer, (priority as u8, size), buffer, current.len, None);
-        }
-        self.ended(peer, priority, Outcome::Delivered);
-    }
-
-    /// Copies a part of a long message out of its sender's memory.
-    fn copy_part(&mut self, peer: usize, priority: usize) {
-        let Some(current @ Current { from: Some(from), len, moved, .. }) =
-            self.peers[peer].ins[priority].current
-        else {
-            return;
-        };
-        let Some(to) = self.place_of(&current) else {
-            self.peers[peer].ins[priority].current = None;
-            return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-        };
-        let step = SLICE.min(len - moved);
-        // SAFETY: within the buffer that the program has provided, or within registered memory.
-        if let Err(why) = unsafe { from.read(to + moved, moved, step) } {
-            let (node, number) = (self.peers[peer].node, self.peers[peer].port);
-            tracing::info!(
-                target: "lapis::gm",
-                "port {}: a message of port {number} of node {node} comes through the window: {why}",
-                self.number
-            );
-            // A sender that has given this port up lends no more of what it told before: that is no
-            // reason to refuse what it tells next.
-            self.peers[peer].refuses_copies |= why.raw_os_error().is_some();
-            let stream = &mut self.peers[peer].ins[priority];
-            stream.current = Some(Current { from: None, moved: 0, ..current });
-            stream.owes_go = true;
-            return;
-        }
-        if moved + step < len {
-            self.peers[peer].ins[priority].current = Some(Current { moved: moved + step, ..current });
-        } else {
-            self.is_there(peer, priority, &current);
         }
     }
 
@@ -487,13 +398,6 @@ impl Port {
                 self.serve_waiting(priority, usize::from(size));
             }
         }
-    }
-}
-
-impl Current {
-    /// Whether the sender is to be asked for the bytes.
-    fn asks(&self) -> bool {
-        !matches!(self.target, Target::Source { .. }) && self.from.is_none()
     }
 }
 

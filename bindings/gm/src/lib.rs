@@ -23,6 +23,7 @@ pub mod fuzz_entry;
 #[doc(hidden)]
 pub mod handle;
 mod incoming;
+mod long;
 mod memory;
 mod net;
 mod outgoing;
@@ -39,6 +40,8 @@ mod unsound;
 mod watch;
 mod wire;
 
+#[cfg(test)]
+mod lane_tests;
 #[cfg(test)]
 mod late_tests;
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use crate::abi::FAST_MAX;
 use crate::outlets::{Bodies, Link, Outlets};
-use crate::wire::{Head, SHORT};
+use crate::wire::{Head, Kind, LONG, SHORT};
 use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::fifo::Found;
-use lapis_adapters::soft::Window;
+use lapis_adapters::lanes::Arrival;
+use lapis_adapters::soft::{Long, Window};
 use lapis_core::clock::Clock;
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
@@ -27,6 +28,13 @@ const OWN_UNITS: usize = 256;
 
 /// Bytes of a unit to the port itself.
 const OWN_ROOM: usize = 16 << 10;
+
+/// Bytes before a unit in a lane: the engine's epochs of sender and receiver.
+const EPOCHS: usize = 8;
+
+/// Bytes of a long message in one part that goes by a lane.
+pub(crate) const PART: usize = 32 << 10;
+const _: () = assert!(EPOCHS + LONG + PART <= lapis_adapters::lanes::LONGEST);
 
 /// A unit leaves at once if no more than this many are not acknowledged, itself included. Others
 /// follow each other closely, and wait for company.
@@ -90,11 +98,18 @@ pub(crate) struct Net {
     waiting: usize,
     flushed: Nanos,
     next_token: u64,
+    /// The name under which this port takes lanes.
+    name: u64,
+}
+
+/// The name under which a life of a port takes lanes.
+pub(crate) fn lane_name(task: u32, life: u32) -> u64 {
+    (u64::from(life & 0x7fff_ffff) << 32 | u64::from(task)) + 1
 }
 
 impl Net {
     pub(crate) fn new(
-        own: u32,
+        (own, life): (u32, u32),
         (window, wire): (Window, Option<Wire>),
         secret: &[u8; 32],
         loss: u32,
@@ -117,6 +132,7 @@ impl Net {
             waiting: 0,
             flushed: 0,
             next_token: 1,
+            name: lane_name(own, life),
         })
     }
 
@@ -205,6 +221,57 @@ impl Net {
             Err(e) => {
                 tracing::debug!("{e}");
                 false
+            }
+        }
+    }
+
+    /// Hands a part of a long message to the lane of a peer on this host, which copies it. False:
+    /// there is no room at present. `None`: parts go as units.
+    pub(crate) fn send_part(&mut self, task: u32, head: &Head, bytes: &[u8]) -> Option<bool> {
+        let (own, theirs) = self.engine.epochs(task)?;
+        let (sender, up) = self.outlets.near(task)?;
+        if !up {
+            return Some(false);
+        }
+        let (first, len) = head.encode();
+        let mut front = [0; EPOCHS + LONG];
+        front[..EPOCHS / 2].copy_from_slice(&own.to_le_bytes());
+        front[EPOCHS / 2..EPOCHS].copy_from_slice(&theirs.to_le_bytes());
+        front[EPOCHS..EPOCHS + len].copy_from_slice(&first[..len]);
+        match sender.send_long(self.name, &front[..EPOCHS + len], bytes) {
+            Long::Sent => Some(true),
+            Long::NoRoom => Some(false),
+            Long::NoLane => None,
+        }
+    }
+
+    /// Gives back what was taken from lanes, and wakes those who sleep until there is room.
+    #[inline]
+    pub(crate) fn begin_with_lanes(&mut self) {
+        let outlets = &mut self.outlets;
+        self.window.lanes().begin(|name| {
+            if let Some((sender, _)) = outlets.near(name.wrapping_sub(1) as u32) {
+                sender.wake();
+            }
+        });
+    }
+
+    /// The next part that has come by a lane, and whom it is from. It stays in place until
+    /// [`begin_with_lanes`](Self::begin_with_lanes). What is of a former life is passed over.
+    #[inline]
+    pub(crate) fn next_part(&mut self) -> Option<(u32, *const [u8])> {
+        loop {
+            let Arrival { sender, data, len } = self.window.lanes().take()?;
+            let task = sender.wrapping_sub(1) as u32;
+            // SAFETY: it stays in place until the lanes are begun with anew.
+            let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), len) };
+            let Some((epochs, unit)) = bytes.split_at_checked(EPOCHS) else { continue };
+            let (source, destination) = epochs.split_at(EPOCHS / 2);
+            let [source, destination] =
+                [source, destination].map(|epoch| epoch.try_into().map_or(0, u32::from_le_bytes));
+            let is_part = unit.first() == Some(&(Kind::Part as u8));
+            if is_part && self.engine.is_current(task, source, destination) {
+                return Some((task, unit));
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::abi::{FAST_MAX, SEND_TOKENS, Status, kind};
 use crate::events::Pending;
 use crate::memory::{memory, place};
-use crate::net::Bytes;
+use crate::net::{Bytes, PART};
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::unsound::{NODE_BITS, too_long_a_datagram, unsound};
@@ -215,6 +215,15 @@ impl Port {
             && front.moved < front.len
         {
             let head = Head { a: front.moved, ..Head::new(Kind::Part, priority, generation, front.sequence) };
+            if self.settings.copies {
+                let len = (front.len - front.moved).min(PART as u64);
+                // SAFETY: the program's message is readable until its send has completed.
+                let bytes = unsafe { memory(front.local + front.moved, len as usize) };
+                if let Some(taken) = self.net.send_part(task, &head, bytes) {
+                    front.moved += if taken { len } else { 0 };
+                    return taken;
+                }
+            }
             let len = (front.len - front.moved).min((room - Kind::Part.head()) as u64);
             let bytes = Bytes::Lent { at: front.local + front.moved, len: len as usize, token: front.token };
             let taken = self.net.submit(task, Channel::Request, &head, bytes);

@@ -125,6 +125,30 @@ impl Outlets {
         self.of(task).is_some_and(|outlet| matches!(outlet.link, Link::Frames(_)))
     }
 
+    /// The window of a peer on this host, and whether the adapters of both ends are up.
+    #[inline]
+    pub(crate) fn near(&mut self, task: u32) -> Option<(&mut Sender, bool)> {
+        let place = self.place(task)?;
+        match self.list.get_mut(place)?.as_mut()? {
+            Outlet { link: Link::Memory(sender), up } => Some((sender, *up)),
+            Outlet { .. } => None,
+        }
+    }
+
+    /// Whether there is room again for a part that found none in its lane. If not, the sleep that
+    /// is about to begin ends when there is.
+    pub(crate) fn lanes_have_room(&mut self) -> bool {
+        let mut has_room = false;
+        for outlet in self.list.iter_mut().flatten() {
+            if let Link::Memory(sender) = &mut outlet.link
+                && sender.is_held_up()
+            {
+                has_room |= !sender.await_room();
+            }
+        }
+        has_room
+    }
+
     /// Gives the way to a peer up.
     pub(crate) fn close(&mut self, task: u32) {
         *self.slot(task) = None;

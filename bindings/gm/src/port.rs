@@ -144,7 +144,8 @@ impl Port {
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
         let short = |e| short(board, number, &e);
         let window = window_of(&mut opened, key).map_err(short)?;
-        let net = Net::new(task(opened.node, number), window, &secret, settings.loss);
+        let own = (task(opened.node, number), opened.life);
+        let net = Net::new(own, window, &secret, settings.loss);
         let net = net.map_err(|_| Status::InternalError)?;
         let registration = Registration::new((&settings.daemon, &daemon), &wish, opened, key);
         let mut port = Self {

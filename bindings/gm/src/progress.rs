@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Datagrams that are read at once.
 const AT_ONCE: usize = 64;
 
+/// Parts of long messages that are taken at once: meanwhile their senders fill the next places.
+const PARTS_AT_ONCE: usize = 4;
+
 /// Polls that found nothing from one look at the clock to the next.
 const LOOKS: u32 = 8;
 
@@ -72,6 +75,7 @@ impl Port {
             self.datagram_arrived(&scratch[..len]);
         }
         self.scratch = scratch;
+        found += self.take_parts();
         while let Some(unit) = self.net.own_unit() {
             found += 1;
             let own = self.peer(self.node, self.number);
@@ -96,6 +100,23 @@ impl Port {
             self.tend(found == 0 && self.events.is_empty());
         }
         self.net.flush();
+    }
+
+    /// Takes parts of long messages that have come by lanes.
+    #[inline]
+    fn take_parts(&mut self) -> usize {
+        self.net.begin_with_lanes();
+        let mut found = 0;
+        while found < PARTS_AT_ONCE
+            && let Some((task, unit)) = self.net.next_part()
+        {
+            found += 1;
+            let peer = self.peer_of(task);
+            // SAFETY: it stays in place until the next beginning.
+            self.unit(peer, unsafe { &*unit });
+            self.stir(peer);
+        }
+        found
     }
 
     fn datagram_arrived(&mut self, datagram: &[u8]) {
@@ -243,7 +264,11 @@ impl Port {
         if self.stirred.iter().any(copies) {
             return None;
         }
-        if self.net.holds_back() || self.net.has_frames() || !self.net.window.fifo().arm() {
+        if self.net.holds_back()
+            || self.net.has_frames()
+            || !self.net.window.arm()
+            || self.net.outlets.lanes_have_room()
+        {
             return None;
         }
         self.note_counts();

@@ -1,6 +1,7 @@
 //! Ways to peers: how they are found, and what becomes of them.
 
 use crate::abi::Status;
+use crate::net::lane_name;
 use crate::outlets::{Far, Link as Way};
 use crate::port::{Port, refused};
 use crate::stream::{InStream, Link, OutStream, Unanswered};
@@ -54,12 +55,13 @@ impl Port {
         let (node, number) = (self.peers[peer].node, self.peers[peer].port);
         let way = self.daemon.attach_port(self.node, node, number, self.key).map_err(NoWay::Daemon)?;
         match way {
-            PortWay::Here { board, parts, .. } => {
+            PortWay::Here { life, board, parts } => {
                 let sender = Sender::open(parts).map_err(|e| {
                     tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
                     NoWay::Here(Status::OutOfMemory)
                 })?;
                 self.peers[peer].board = board;
+                self.peers[peer].life = Some(life);
                 Ok(Way::Memory(sender))
             }
             PortWay::Away { life, address, port, room } => {
@@ -236,6 +238,10 @@ impl Port {
     /// open by now, what the first one has not been told of goes there.
     pub(crate) fn peer_closed(&mut self, peer: usize) {
         self.peers[peer].closing = false;
+        if let Some(life) = self.peers[peer].life {
+            let name = lane_name(self.peers[peer].task(), life);
+            self.net.window.lanes().sender_ended(name);
+        }
         self.part_from(peer);
         self.fail_told(peer, Status::SendTargetPortClosed);
         self.approach(peer);

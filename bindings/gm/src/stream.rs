@@ -139,8 +139,14 @@ pub(crate) struct Current {
     pub(crate) len: u64,
     /// Bytes that have arrived, or for a get have been sent.
     pub(crate) moved: u64,
-    /// Where the bytes are copied from, if they don't come through the window.
+    /// Where the bytes can be copied from, and how many have been.
     pub(crate) from: Option<Remote>,
+    pub(crate) copied: u64,
+    /// Until when the sender's parts are waited for all the same; then the bytes are copied, too,
+    /// and whichever is there first counts.
+    pub(crate) awaited: Option<Nanos>,
+    /// The sender is, or was, to be asked for parts.
+    pub(crate) asked: bool,
 }
 
 /// A message whose turn has not come, or which waits for a buffer.
@@ -261,16 +267,20 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
-    /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that
-    /// was more than before or its daemon said that it is there, when that daemon is to be asked
-    /// again, and how often it has not answered since.
+    /// Its life as its daemon told it.
     pub(crate) life: Option<u32>,
+    /// Of another host's port: datagrams heard from it, when that was more than before or its
+    /// daemon said that it is there, when that daemon is to be asked again, and how often it has
+    /// not answered since.
     pub(crate) heard: u64,
     pub(crate) alive: Nanos,
     pub(crate) ask_again: Nanos,
     pub(crate) unanswered: Option<Unanswered>,
     /// Its messages can't be copied from its memory: the system has refused.
     pub(crate) refuses_copies: bool,
+    /// Its program has not made the calls that bring parts: so many messages are copied without
+    /// asking for them.
+    pub(crate) busy: u32,
     /// It is in the list of those whom the next poll looks after.
     pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
@@ -293,6 +303,7 @@ impl Peer {
             ask_again: 0,
             unanswered: None,
             refuses_copies: false,
+            busy: 0,
             stirred: false,
             out: Default::default(),
             ins: Default::default(),

@@ -154,7 +154,7 @@ fn engines(
     let info = job.job();
     let mut made = Vec::with_capacity(links.len());
     for (index, link) in links.iter_mut().enumerate() {
-        if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+        if !link.caps().contains(Caps::DATAGRAM) {
             made.push(None);
             continue;
         }
@@ -340,7 +340,7 @@ fn reach(
         if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
             continue;
         }
-        let datagrams = link.caps().contains(Caps::DATAGRAM) && !link.caps().contains(Caps::AM_SHORT);
+        let datagrams = link.caps().contains(Caps::DATAGRAM);
         // A task that was met has a card, whatever the program told.
         let only_told = plain.is_some() && card.is_empty();
         if task != me && !datagrams && (entry == Entry::Again || only_told) {

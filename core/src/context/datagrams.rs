@@ -3,7 +3,7 @@
 
 use super::{Context, Locked};
 use crate::context::State;
-use crate::datagrams::more_follows;
+use crate::datagrams::{Datagrams, more_follows};
 use crate::error::{Error, Result};
 use crate::reliable::Event;
 use crate::reliable::wire::MIN_DATAGRAM;
@@ -114,6 +114,20 @@ impl Locked<'_> {
         let status = datagrams.send(link, peer, head, data, hold);
         self.wake_for_timer();
         status
+    }
+
+    /// Tries to send a packet of a long message past the datagrams of a peer's link.
+    /// [`Status::Unsupported`]: it can't go that way.
+    pub(crate) fn send_past(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        let Some((link, datagrams)) = self.engine_to(peer) else { return Status::Unsupported };
+        datagrams.send_past(link, peer, head, data)
+    }
+
+    /// The most data in a packet that goes past the datagrams of a peer's link, if packets of long
+    /// messages may.
+    pub(crate) fn room_past(&mut self, peer: PeerId) -> Option<u64> {
+        let (link, datagrams) = self.engine_to(peer)?;
+        datagrams.carries_past(link, peer).then(|| Datagrams::room_past(link) as u64)
     }
 
     /// The same with data that stay where they are until the engine has given `token` back.

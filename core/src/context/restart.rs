@@ -164,7 +164,7 @@ impl Locked<'_> {
         let mut reasons = Vec::new();
         for index in 0..state.links.open.len() {
             let link = &mut state.links.open[index];
-            if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+            if !link.caps().contains(Caps::DATAGRAM) {
                 reasons.push(format!("{}: reaches only the process that has ended", link.name()));
                 continue;
             }

@@ -41,15 +41,22 @@ impl Datagrams {
         self.untimed += 1;
         // A single datagram is about to be answered: that goes first.
         let timed = !spinning || check || n > 1 || self.untimed >= if n == 0 { CLOCK } else { 2 * CLOCK };
-        if n == 0 && !timed {
+        let kept = usize::from(!self.early_past.is_empty());
+        if n + kept == 0 && !timed {
             return Ok(usize::from(behind || self.holds_back()));
         }
         self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
+        if kept > 0 {
+            self.take_kept_past();
+        }
         for i in 0..n {
             let event = self.events[i];
             if event.kind == EventKind::Datagram as u32 {
                 self.arrived(now, &event, &mut early_room);
+            } else if event.kind == EventKind::Message as u32 {
+                // SAFETY: the transport has not been polled since.
+                unsafe { self.arrived_past(&event) };
             } else {
                 self.told(now, &event);
             }
@@ -69,7 +76,7 @@ impl Datagrams {
         if n > 0 {
             self.idle = 0;
         }
-        Ok(n + usize::from(due || behind || self.holds_back()))
+        Ok(n + kept + usize::from(due || behind || self.holds_back()))
     }
 
     #[inline]

@@ -77,7 +77,7 @@ impl Datagrams {
     pub(crate) fn new(link: &mut Link, timing: Timing, parties: &Parties<'_>) -> Result<Self> {
         let name = link.name();
         let failed = |what: String| Error::Transport { transport: name.into(), what, source: None };
-        let Found { paths, troubles } =
+        let Found { paths, troubles, messages } =
             Found::over(link).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
         let config = engine_config(timing, link.limits().receive_buffer);
         let (batch_datagrams, batch_bytes) = (config.batch_datagrams, config.batch_bytes);
@@ -98,7 +98,7 @@ impl Datagrams {
             added.and_then(|()| engine.greet(peer)).map_err(|e| failed(e.to_string()))?;
         }
         let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
-        Ok(Self {
+        let mut datagrams = Self {
             engine,
             clock: Clock::new(),
             out: Transmit::default(),
@@ -110,6 +110,8 @@ impl Datagrams {
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
+            head_past: Vec::new(),
+            early_past: Vec::new(),
             said: VecDeque::new(),
             troubles,
             datagram,
@@ -120,7 +122,9 @@ impl Datagrams {
             idle: 0,
             untimed: 0,
             checks: Checks::every(timing.polls_between_checks),
-        })
+        };
+        messages.into_iter().for_each(|(peer, bytes)| datagrams.keep_past(peer, bytes));
+        Ok(datagrams)
     }
 }
 
@@ -128,11 +132,13 @@ impl Datagrams {
 struct Found {
     paths: Vec<(PeerId, PathInfo)>,
     troubles: Vec<(FailoverTrouble, String)>,
+    /// What has come past the datagrams already: unlike datagrams it does not come again.
+    messages: Vec<(PeerId, Box<[u8]>)>,
 }
 
 impl Found {
     fn over(link: &mut Link) -> Result<Self, Status> {
-        let mut found = Self { paths: Vec::new(), troubles: Vec::new() };
+        let mut found = Self { paths: Vec::new(), troubles: Vec::new(), messages: Vec::new() };
         loop {
             let mut events = [Event::EMPTY; BATCH];
             let n = link.poll(&mut events)?;
@@ -142,6 +148,12 @@ impl Found {
             }
             let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
             found.troubles.extend(failover.filter_map(trouble));
+            let messages = events.iter().take(n).filter(|e| e.kind == EventKind::Message as u32 && e.len > 0);
+            found.messages.extend(messages.map(|event| {
+                // SAFETY: the transport keeps the bytes valid until its next poll.
+                let bytes = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+                (event.peer, bytes.into())
+            }));
             if n == 0 {
                 return Ok(found);
             }

@@ -17,6 +17,9 @@ thread_local! {
     /// What is on its way to each of the two tasks.
     // tidy-allow(statics): of the test that runs on this thread.
     static WIRES: RefCell<[VecDeque<Vec<u8>>; 2]> = RefCell::default();
+    /// What is on its way to each of them past the datagrams.
+    // tidy-allow(statics): as above.
+    static PAST: RefCell<[VecDeque<Vec<u8>>; 2]> = RefCell::default();
     /// What is lost of what task 0 sends.
     // tidy-allow(statics): as above.
     static LOST: RefCell<Loss> = RefCell::new(Box::new(|_| false));
@@ -31,7 +34,7 @@ struct Wire {
 impl Transport for Wire {
     const NAME: &'static str = "wire";
     const VERSION: &'static str = "0";
-    const CAPS: Caps = Caps::DATAGRAM;
+    const CAPS: Caps = Caps::DATAGRAM.union(Caps::AM_SHORT);
     type Waiter = NoWaiter;
 
     fn open(_: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
@@ -39,8 +42,14 @@ impl Transport for Wire {
     }
 
     fn attributes(&self) -> Attributes {
-        let limits =
-            Limits { max_packed: 1400, receive_buffer: 1 << 20, paths: 1, max_peers: 1, ..Limits::default() };
+        let limits = Limits {
+            max_short: 4096,
+            max_packed: 1400,
+            receive_buffer: 1 << 20,
+            paths: 1,
+            max_peers: 1,
+            ..Limits::default()
+        };
         Attributes { caps: Self::CAPS, limits, note: String::new() }
     }
 
@@ -50,6 +59,11 @@ impl Transport for Wire {
 
     fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
         Ok(())
+    }
+
+    fn am_short(&mut self, _: PeerId, head: &[u8], body: &[u8]) -> Status {
+        PAST.with_borrow_mut(|past| past[1 - self.task].push_back([head, body].concat()));
+        Status::Done
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
@@ -71,11 +85,14 @@ impl Transport for Wire {
     fn poll(&mut self, events: &mut [Event]) -> usize {
         self.shown.clear();
         for (n, event) in events.iter_mut().enumerate() {
-            let Some(mut bytes) = WIRES.with_borrow_mut(|wires| wires[self.task].pop_front()) else {
-                return n;
+            let next = |ways: &mut [VecDeque<Vec<u8>>; 2]| ways[self.task].pop_front();
+            let (kind, bytes) = match WIRES.with_borrow_mut(next) {
+                Some(bytes) => (EventKind::Datagram, Some(bytes)),
+                None => (EventKind::Message, PAST.with_borrow_mut(next)),
             };
-            let (data, len) = (bytes.as_mut_ptr(), bytes.len() as u32);
-            *event = Event { kind: EventKind::Datagram as u32, data, len, ..Event::EMPTY };
+            let Some(mut bytes) = bytes else { return n };
+            let (data, len, peer) = (bytes.as_mut_ptr(), bytes.len() as u32, 1 - self.task as PeerId);
+            *event = Event { kind: kind as u32, peer, data, len, ..Event::EMPTY };
             self.shown.push(bytes);
         }
         events.len()
@@ -114,6 +131,59 @@ fn read(unit: Unit) -> (u8, u32) {
     // SAFETY: the link was not polled since the unit came, and nobody was started anew.
     let bytes = unsafe { unit.bytes() };
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
+}
+
+/// The packets of one poll, without the news of lives that have begun.
+fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
+    datagrams.poll(link, usize::MAX, false).expect("polls");
+    let units = datagrams.take_units();
+    let packets = units.iter().filter(|unit| unit.new_life_after().is_none());
+    let read = packets.map(|unit| read(*unit)).collect();
+    datagrams.give_back(units);
+    read
+}
+
+#[test]
+fn packets_past_the_datagrams_come_once_in_order_and_in_the_life_that_they_were_sent_in() {
+    let (mut near_link, mut near) = end(0);
+    let first = |n| packet(Kind::AmFirst, n);
+    let send = |near: &mut Datagrams, link: &mut Link, n| near.send_past(link, 1, &first(n), &[7; 2000]);
+    assert!(near.carries_past(&near_link, 1));
+    // The other end is made only now: what came before its first poll is not lost.
+    assert_eq!(send(&mut near, &mut near_link, 0), Status::Done);
+    let (mut far_link, mut far) = end(1);
+    for n in 1..4 {
+        assert_eq!(send(&mut near, &mut near_link, n), Status::Done);
+    }
+    let begun = Kind::AmFirst as u8;
+    assert_eq!(poll(&mut far_link, &mut far), [(begun, 0), (begun, 1), (begun, 2), (begun, 3)]);
+    assert!(poll(&mut far_link, &mut far).is_empty());
+    // Too long, and of a kind that waits for nothing: neither goes that way.
+    assert_eq!(near.send_past(&mut near_link, 1, &first(4), &[7; 4096]), Status::Unsupported);
+    assert_eq!(near.send_past(&mut near_link, 1, &packet(Kind::Am, 4), &[]), Status::Done);
+    assert!(poll(&mut far_link, &mut far).is_empty());
+    // What was sent to a former life of the other end is dropped.
+    assert_eq!(send(&mut near, &mut near_link, 5), Status::Done);
+    far.purge(0);
+    assert!(poll(&mut far_link, &mut far).is_empty());
+    far.resume(0);
+    assert_eq!(send(&mut near, &mut near_link, 6), Status::Done, "nobody has told this end");
+    assert!(poll(&mut far_link, &mut far).is_empty());
+    assert!(!far.carries_past(&far_link, 0), "nobody knows of the new life yet");
+    // When both know of it, packets go that way again.
+    let mut rounds = 0;
+    while !(near.carries_past(&near_link, 1) && far.carries_past(&far_link, 0)) {
+        for (link, datagrams) in [(&mut near_link, &mut near), (&mut far_link, &mut far)] {
+            poll(link, datagrams);
+            let now = datagrams.now();
+            datagrams.flush(link, now);
+            while datagrams.event().is_some() {}
+        }
+        rounds += 1;
+        assert!(rounds < 1_000_000, "they never agree");
+    }
+    assert_eq!(send(&mut near, &mut near_link, 7), Status::Done);
+    assert_eq!(poll(&mut far_link, &mut far), [(begun, 7)]);
 }
 
 /// The first packet of a message is lost again and again. Of those that belong to it only so many

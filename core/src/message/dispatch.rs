@@ -332,6 +332,7 @@ impl Locked<'_> {
             origin,
             copy: None,
             head: None,
+            past: false,
         });
         if header.total == 0 {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);

@@ -174,9 +174,14 @@ impl Locked<'_> {
             Submitted::NoRoom => return Pushed::NoRoom,
             Submitted::Refused(status) => return Pushed::Refused(status),
         }
-        let most = (self.room_to(peer) - MAX_HEADER) as u64;
+        let in_packets = (self.room_to(peer) - MAX_HEADER) as u64;
+        // What answers a request may go either way: whoever asked knows of it.
+        let mut past = if out.past || out.answer_to.is_some() { self.room_past(peer) } else { None };
         let total = out.source.len();
-        let turn = self.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
+        let turn = match self.engine_to(peer) {
+            Some((_, datagrams)) if past.is_none() => datagrams.batch() * BATCHES,
+            _ => TURN,
+        };
         // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes
         // with its message.
         let zero_copy = out.source.contiguous().is_some()
@@ -188,6 +193,7 @@ impl Locked<'_> {
             if out.position == total {
                 return Pushed::All;
             }
+            let most = past.unwrap_or(in_packets);
             let n = match out.source.packet_bytes(most, total - out.position) {
                 // No atom fits: only a transport with tiny packets comes here.
                 0 => most.min(total - out.position),
@@ -199,15 +205,19 @@ impl Locked<'_> {
             };
             header = header.with_rail(out.rail);
             header.extra[0] = out.position;
-            let submitted = if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
-                self.send_zero_copy_packet(out, &header, n)
+            let packet = (&header, &[][..]);
+            let submitted = if past.is_some() {
+                self.try_packet_past(peer, packet, &mut out.source, out.position, n)
+            } else if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
+                Some(self.send_zero_copy_packet(out, &header, n))
             } else {
-                self.try_packet_of(peer, (&header, &[]), &mut out.source, out.position, n)
+                Some(self.try_packet_of(peer, packet, &mut out.source, out.position, n))
             };
             match submitted {
-                Submitted::Sent => out.position += n,
-                Submitted::NoRoom => return Pushed::NoRoom,
-                Submitted::Refused(status) => return Pushed::Refused(status),
+                None => past = None,
+                Some(Submitted::Sent) => out.position += n,
+                Some(Submitted::NoRoom) => return Pushed::NoRoom,
+                Some(Submitted::Refused(status)) => return Pushed::Refused(status),
             }
         }
         if out.position == total { Pushed::All } else { Pushed::TurnOver }

@@ -173,15 +173,51 @@ impl Locked<'_> {
     /// The same over a link with an engine, which takes bytes that lie somewhere.
     #[inline(never)]
     fn submit_datagram(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        self.with_bytes(body, |locked, data| locked.send_datagram(peer, head, data)).into()
+    }
+
+    /// Hands on the bytes of a body, gathered if they don't lie somewhere.
+    #[inline(always)]
+    fn with_bytes<R>(&mut self, body: impl Body, hand_on: impl FnOnce(&mut Self, &[u8]) -> R) -> R {
         if let Some(data) = body.bytes() {
-            return self.send_datagram(peer, head, data).into();
+            return hand_on(self, data);
         }
         let mut gathered = std::mem::take(&mut self.sending.gathered);
         gathered.resize(body.len(), 0);
         self.out(|_| body.write(&mut gathered));
-        let status = self.send_datagram(peer, head, &gathered);
+        let result = hand_on(self, &gathered);
         self.sending.gathered = gathered;
-        status.into()
+        result
+    }
+
+    /// Tries to send a packet of a long message past the datagrams of the peer's link. `None`: it
+    /// can't go that way.
+    #[inline(never)]
+    pub(super) fn try_packet_past(
+        &mut self,
+        peer: PeerId,
+        (header, user): (&Header, &[u8]),
+        source: &mut TrustedSource,
+        position: u64,
+        len: u64,
+    ) -> Option<Submitted> {
+        self.room_past(peer)?;
+        let mut head = std::mem::take(&mut self.sending.long_head);
+        let mut encoded = Encoded::new();
+        let n = header.encode(&mut encoded);
+        head.clear();
+        head.extend_from_slice(encoded.bytes(n));
+        head.extend_from_slice(user);
+        let part = Part { source, position, len: len as usize };
+        let status = self.with_bytes(part, |locked, data| locked.send_past(peer, &head, data));
+        self.sending.long_head = head;
+        if status == Status::Unsupported {
+            return None;
+        }
+        if status == Status::Done {
+            self.count_sent(peer, len as usize);
+        }
+        Some(status.into())
     }
 
     /// Sends one packet, waiting for room if need be: inside a handler, where waiting is

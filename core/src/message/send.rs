@@ -49,11 +49,13 @@ impl Locked<'_> {
             waited_for = self.expect_completion(target, completion)?;
             header = header.with_completion(waited_for);
         }
-        let mut first = 0;
+        let (mut first, mut past) = (0, false);
         let posted = self.post(target, |locked, number| {
             header.message = number;
             first = locked.cut_first(target, &mut header, &source);
-            locked.try_packet_of(target, (&header, user_header), &mut source, 0, first)
+            let submitted;
+            (submitted, past) = locked.try_first(target, (&header, user_header), &mut source, first);
+            submitted
         });
         match posted {
             Ok(Posted::Sent) if first == source.len() => {
@@ -75,6 +77,7 @@ impl Locked<'_> {
                     origin,
                     copy: None,
                     head,
+                    past,
                 };
                 self.send_rest(rest, first, user_header.len());
                 Ok(())
@@ -162,14 +165,33 @@ impl Locked<'_> {
         }
     }
 
+    /// Tries to send a message's first packet of `len` bytes. Says, too, whether it went past the
+    /// datagrams of its link: the others then follow it there.
+    #[inline(always)]
+    fn try_first(
+        &mut self,
+        peer: PeerId,
+        (header, user_header): (&Header, &[u8]),
+        source: &mut TrustedSource,
+        len: u64,
+    ) -> (Submitted, bool) {
+        if matches!(header.kind, Kind::AmFirst | Kind::PutFirst)
+            && let Some(submitted) = self.try_packet_past(peer, (header, user_header), source, 0, len)
+        {
+            return (submitted, submitted == Submitted::Sent);
+        }
+        (self.try_packet_of(peer, (header, user_header), source, 0, len), false)
+    }
+
     /// Sends the first packet of a message that had to wait.
     pub(super) fn send_head(&mut self, out: &mut Outgoing) -> Submitted {
         let Some(head) = &mut out.head else { return Submitted::Sent };
         let n = self.cut_first(out.peer, &mut head.header, &out.source);
         let Head { header, user_header } = &**head;
-        let submitted = self.try_packet_of(out.peer, (header, user_header), &mut out.source, 0, n);
+        let (submitted, past) = self.try_first(out.peer, (header, user_header), &mut out.source, n);
         if submitted == Submitted::Sent {
             out.position = n;
+            out.past = past;
             out.head = None;
             self.sending.heads -= 1;
         }

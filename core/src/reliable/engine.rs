@@ -117,6 +117,24 @@ impl<A: Authenticator> Engine<A> {
         self.peer(peer).map(max_payload)
     }
 
+    /// The epochs, this task's and the peer's, by which what goes to a peer beside the engine is
+    /// told from what went to another life of it. `None`: nothing may be sent yet, or any more.
+    #[must_use]
+    #[inline]
+    pub fn epochs(&self, peer: u32) -> Option<(u32, u32)> {
+        let peer = self.peer(peer).filter(|peer| peer.confirmed && !peer.purged)?;
+        Some((peer.local_epoch, peer.remote_epoch))
+    }
+
+    /// Whether what comes from a peer beside the engine with these epochs, the peer's and this
+    /// task's, is of the present lives of both.
+    #[must_use]
+    #[inline]
+    pub fn is_current(&self, peer: u32, source: u32, destination: u32) -> bool {
+        let now = |peer: &Peer| (peer.purged, peer.remote_epoch, peer.local_epoch);
+        self.peer(peer).is_some_and(|peer| now(peer) == (false, source, destination))
+    }
+
     /// Takes a unit for delivery. `via` is a [`Channel`], or names a path, too. `token` comes back
     /// in [`Event::Acked`] or [`Event::Purged`]; [`NO_TOKEN`](super::NO_TOKEN) asks for no event.
     #[inline]

@@ -56,6 +56,8 @@ pub(crate) struct Outgoing<C> {
     pub(crate) copy: Option<Box<[u8]>>,
     /// What the first packet says, as long as that has not been sent.
     pub(crate) head: Option<Box<Head>>,
+    /// Its first packet went past the datagrams of its link, where the others follow it.
+    pub(crate) past: bool,
 }
 
 /// What a message says before its data.

@@ -8,7 +8,9 @@
 //!
 //! * **reliable** ones (loopback, shared memory, RDMA) deliver every active message exactly once;
 //! * **datagram** ones (UDP, adapter windows) may lose, repeat and reorder; core's packet engine
-//!   ([`crate::reliable`]) runs above them.
+//!   ([`crate::reliable`]) runs above them. Beside their datagrams they may have short active
+//!   messages, which to some peers arrive exactly once and in order, as where tasks share memory:
+//!   packets of long messages then go there.
 //!
 //! Active messages come in two flavours: *short* copies its arguments before it returns, *packed*
 //! lets a callback write into the transport's own buffer. Puts and gets are *zero-copy*: they use
@@ -130,7 +132,8 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Sends an active message of `head` followed by `body`, copied before return.
-    /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. ([`Caps::AM_SHORT`])
+    /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. A datagram transport answers
+    /// [`Status::Unsupported`] for a peer to whom datagrams alone lead. ([`Caps::AM_SHORT`])
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
         Status::Unsupported
     }

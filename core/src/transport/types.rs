@@ -68,7 +68,8 @@ impl Caps {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest short active message (head and body together).
+    /// Longest short active message (head and body together); for datagram transports the longest
+    /// that goes past the datagrams.
     pub max_short: u32,
     /// Longest packed active message; for datagram transports the longest datagram.
     pub max_packed: u32,

@@ -59,13 +59,15 @@ pub struct Geometry {
     pub chunks: u32,
     /// Bytes of a chunk, and so of the longest datagram: a multiple of 64, at most 65472.
     pub chunk: u32,
+    /// Bytes for [lanes](crate::lanes) behind the chunks: a multiple of 4096, at most 1 GiB.
+    pub lanes: u32,
 }
 
 impl Default for Geometry {
-    /// Room for 2048 short datagrams or 256 of 16 KiB: 4.5 MiB, of which those pages exist that
-    /// were used.
+    /// Room for 2048 short datagrams or 256 of 16 KiB, and for 15 lanes of 4 MiB: 68.5 MiB, of
+    /// which those pages exist that were used.
     fn default() -> Self {
-        Self { slots: 2048, chunks: 256, chunk: 16 << 10 }
+        Self { slots: 2048, chunks: 256, chunk: 16 << 10, lanes: 64 << 20 }
     }
 }
 
@@ -74,18 +76,26 @@ impl Geometry {
 
     /// Whether a FIFO can be divided so. Numbers that came from elsewhere are asked this first.
     pub fn is_sound(&self) -> bool {
-        let Self { slots, chunks, chunk } = *self;
+        let Self { slots, chunks, chunk, lanes } = *self;
         (16..=1 << 16).contains(&slots)
             && slots.is_power_of_two()
             && (16..=slots).contains(&chunks)
             && chunks.is_power_of_two()
             && (SLOT as u32..=LONGEST as u32).contains(&chunk)
             && chunk.is_multiple_of(64)
+            && lanes <= 1 << 30
+            && lanes.is_multiple_of(4096)
     }
 
     /// Bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
-        Self::CONTROL + self.slots as usize * SLOT + self.chunks as usize * self.chunk as usize
+        self.lanes_at() + self.lanes as usize
+    }
+
+    /// Where the lanes begin: on a page.
+    fn lanes_at(&self) -> usize {
+        let fifo = self.slots as usize * SLOT + self.chunks as usize * self.chunk as usize;
+        Self::CONTROL + fifo.next_multiple_of(4096)
     }
 
     /// The longest datagram.
@@ -106,6 +116,7 @@ impl Geometry {
                 control: base.cast(),
                 slots: slots.cast(),
                 chunks: slots.add(self.slots as usize * SLOT),
+                lanes: base.add(self.lanes_at()),
                 geometry: self,
             }
         }
@@ -132,6 +143,10 @@ pub struct Control {
     pub(crate) closed: Line<AtomicU32>,
     /// What the owner notes for people to see.
     pub(crate) notes: Line<[AtomicU64; NOTES]>,
+    /// Grows whenever somebody has taken a lane or leaves it.
+    pub(crate) claims: Line<AtomicU32>,
+    /// Bytes of each lane's data ring, as the owner has decided; 0: there are no lanes.
+    pub(crate) ring: Line<AtomicU64>,
 }
 
 /// Where in a FIFO's memory the word lies that the daemon sets when the window is closed.
@@ -200,6 +215,8 @@ pub struct Places {
     pub(crate) control: *const Control,
     pub(crate) slots: *const Slot,
     pub(crate) chunks: *mut u8,
+    #[cfg_attr(loom, expect(dead_code, reason = "the models have no lanes"))]
+    pub(crate) lanes: *mut u8,
     pub(crate) geometry: Geometry,
 }
 

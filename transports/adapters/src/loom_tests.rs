@@ -16,11 +16,12 @@ impl Fifo {
     }
 
     fn places(&self) -> Places {
-        let geometry = Geometry { slots: 2, chunks: 2, chunk: 0 };
+        let geometry = Geometry { slots: 2, chunks: 2, chunk: 0, lanes: 0 };
         Places {
             control: &raw const self.control,
             slots: self.slots.as_ptr(),
             chunks: std::ptr::null_mut(),
+            lanes: std::ptr::null_mut(),
             geometry,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::bell::Bell;
 use crate::fifo::{Found, Geometry, NOTES, Outcome};
+use crate::lanes::{Incoming, Outgoing, Sent};
 use crate::{fifo, memory};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -71,8 +72,9 @@ impl Parts {
 /// A window, as its owner sees it.
 #[derive(Debug)]
 pub struct Window {
-    // Before the memory, so that it goes first.
+    // Before the memory, so that they go first.
     owner: fifo::Owner,
+    lanes: Incoming,
     bell: Bell,
     _memory: memory::Memory,
 }
@@ -84,9 +86,13 @@ impl Window {
     /// The parts aren't a window's, or the memory can't be mapped.
     pub fn open(parts: Parts) -> io::Result<Self> {
         let memory = parts.map()?;
-        // SAFETY: the geometry is sound, the memory has its length and lives as long as the owner.
-        let owner = unsafe { fifo::Owner::attach(parts.geometry.places(memory.base())) };
-        Ok(Self { owner, bell: Bell::of(parts.bell), _memory: memory })
+        // SAFETY: the geometry is sound, the memory has its length and lives as long as both ends,
+        // of which there is one each.
+        let (owner, lanes) = unsafe {
+            let places = parts.geometry.places(memory.base());
+            (fifo::Owner::attach(places), Incoming::attach(places))
+        };
+        Ok(Self { owner, lanes, bell: Bell::of(parts.bell), _memory: memory })
     }
 
     /// Copies the next datagram to the beginning of `into`.
@@ -96,10 +102,21 @@ impl Window {
         unsafe { self.owner.pop(into.as_mut_ptr(), into.len()) }
     }
 
-    /// Whether [`receive`](Self::receive) has something to do.
+    /// Whether [`receive`](Self::receive) or the lanes have something to do.
     #[inline]
     pub fn has_arrivals(&self) -> bool {
-        self.owner.is_full()
+        self.owner.is_full() || self.lanes.is_full()
+    }
+
+    /// The lanes, by which long messages come.
+    #[inline]
+    pub fn lanes(&mut self) -> &mut Incoming {
+        &mut self.lanes
+    }
+
+    /// Announces sleep: from now on a sender rings the bell. False: something is there already.
+    pub fn arm(&mut self) -> bool {
+        self.owner.arm() && !self.lanes.is_full()
     }
 
     /// The FIFO.
@@ -107,17 +124,29 @@ impl Window {
         &mut self.owner
     }
 
-    /// What ends a sleep after [`arm`](fifo::Owner::arm).
+    /// What ends a sleep after [`arm`](Self::arm).
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
 }
 
+/// What became of a long message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Long {
+    /// It is there.
+    Sent,
+    /// There is no room at present.
+    NoRoom,
+    /// There is no lane for this sender.
+    NoLane,
+}
+
 /// A window, as one of its senders sees it.
 #[derive(Debug)]
 pub struct Sender {
-    // Before the memory, so that it goes first.
+    // Before the memory, so that they go first.
     sender: fifo::Sender,
+    lane: Outgoing,
     bell: Bell,
     _memory: memory::Memory,
 }
@@ -129,9 +158,12 @@ impl Sender {
     /// The parts aren't a window's, or the memory can't be mapped.
     pub fn open(parts: Parts) -> io::Result<Self> {
         let memory = parts.map()?;
-        // SAFETY: the geometry is sound, the memory has its length and lives as long as the sender.
-        let sender = unsafe { fifo::Sender::attach(parts.geometry.places(memory.base())) };
-        Ok(Self { sender, bell: Bell::of(parts.bell), _memory: memory })
+        // SAFETY: the geometry is sound, the memory has its length and lives as long as both ends.
+        let (sender, lane) = unsafe {
+            let places = parts.geometry.places(memory.base());
+            (fifo::Sender::attach(places), Outgoing::attach(places))
+        };
+        Ok(Self { sender, lane, bell: Bell::of(parts.bell), _memory: memory })
     }
 
     /// The longest datagram that it takes, in bytes.
@@ -149,6 +181,39 @@ impl Sender {
             self.bell.ring();
         }
         true
+    }
+
+    /// Sends a message of two parts by a lane: [`LONGEST`](crate::lanes::LONGEST) bytes together at
+    /// most. The first one takes a lane under this name, which is not 0 and below 2^63.
+    #[inline]
+    pub fn send_long(&mut self, name: u64, head: &[u8], body: &[u8]) -> Long {
+        match self.lane.send(name, head, body) {
+            Sent::There => Long::Sent,
+            Sent::Wake => {
+                self.bell.ring();
+                Long::Sent
+            }
+            Sent::NoRoom => Long::NoRoom,
+            Sent::NoLane => Long::NoLane,
+        }
+    }
+
+    /// Has the window's owner ring this sender's own window when there is room again for a long
+    /// message that found none. False: there is room, or nothing waits for it.
+    #[inline]
+    pub fn await_room(&mut self) -> bool {
+        self.lane.await_room()
+    }
+
+    /// Whether a long message found no room, and none has been sent since.
+    #[inline]
+    pub fn is_held_up(&self) -> bool {
+        self.lane.is_held_up()
+    }
+
+    /// Ends the owner's sleep.
+    pub fn wake(&self) {
+        self.bell.ring();
     }
 
     /// The FIFO.

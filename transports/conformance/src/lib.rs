@@ -67,7 +67,7 @@ macro_rules! __for_each_case {
             memory::a_window_shows_the_peers_memory [WINDOW ALLOCATE];
             sleeping::arming_with_something_there_says_again [WAIT AM_SHORT];
             sleeping::no_wake_up_is_lost [WAIT AM_SHORT];
-            sleeping::interrupt_mode_wakes_without_arming [WAIT AM_SHORT];
+            sleeping::interrupt_mode_wakes_without_arming [WAIT AM_SHORT RELIABLE];
             sleeping::a_wake_from_another_thread_ends_the_wait [WAIT];
             sleeping::the_descriptor_becomes_readable [WAIT AM_SHORT];
             ends::closing_with_work_in_flight_is_orderly [AM_SHORT];

@@ -65,7 +65,13 @@ impl Process {
         Ok(Self { pid: there.pid, end })
     }
 
-    fn has_ended(&self) -> bool {
+    /// Its number.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
         let mut entry = [PollFd::new(&self.end, PollFlags::IN)];
         matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
     }

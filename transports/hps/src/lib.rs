@@ -2,8 +2,8 @@
 //!
 //! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the
 //! business of core's packet engine (`docs/reliable.md`). Long data between the tasks of one host
-//! may go past the windows, by cross-memory attach. What a window is, and whom it trusts, says
-//! `docs/hps.md`.
+//! may go past the windows' FIFOs, by lanes or by cross-memory attach. What a window is, and whom
+//! it trusts, says `docs/hps.md`.
 //!
 //! | file | concern |
 //! |---|---|
@@ -21,6 +21,7 @@
 //! | `transport.rs` | the contract |
 //! | `transport/reach.rs` | how a peer's window is reached |
 //! | `transport/copies.rs` | copies past the windows |
+//! | `transport/lanes.rs` | packets of long messages, by lanes |
 
 mod address;
 mod choice;

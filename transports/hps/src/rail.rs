@@ -158,10 +158,9 @@ impl Rail {
         (watched, shared): (&mut bool, bool),
         mut blind: impl FnMut(&Place, io::Error),
     ) -> bool {
-        let fifo = self.window.fifo();
-        let quiet = !on || fifo.arm();
+        let quiet = !on || self.window.arm();
         if !on && !shared {
-            fifo.disarm();
+            self.window.fifo().disarm();
         }
         let Some(port) = self.port.as_ref().filter(|_| *watched != on) else { return quiet };
         if on {

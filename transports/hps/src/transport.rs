@@ -1,6 +1,7 @@
 //! The contract.
 
 mod copies;
+mod lanes;
 mod reach;
 
 use crate::address::{Card, Entry, pairs};
@@ -15,6 +16,7 @@ use crate::way::{Link, Sent, Way};
 use crate::windows::{self, Held, Rails, Share};
 use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
+use lapis_adapters::lanes::LONGEST;
 use lapis_adapters::protocol::Place;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
@@ -22,6 +24,7 @@ use lapis_core::transport::{
     OpenParams, PeerId, RawSlice, RemoteAddr, Status, Transport, TransportError,
 };
 use lapis_cross_memory::Access;
+use lapis_lanes::ring_for;
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
@@ -75,6 +78,8 @@ pub struct Hps {
     blind: bool,
     /// Somebody is to be woken by arrivals.
     awaited: bool,
+    /// Messages in a row that found no room in a lane.
+    held_up: u32,
     notifier: Arc<Notifier>,
 }
 
@@ -300,7 +305,9 @@ impl Transport for Hps {
         .union(Caps::WAIT)
         .union(Caps::PUT_ZCOPY)
         .union(Caps::GET_ZCOPY)
-        .union(Caps::ANY_ADDRESS);
+        .union(Caps::ANY_ADDRESS)
+        .union(Caps::AM_SHORT)
+        .union(Caps::FAST_PACKETS);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = HpsWaiter;
 
@@ -308,7 +315,8 @@ impl Transport for Hps {
         let options = Options::of(&host)?;
         let no_sleep = |e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}"));
         let notifier = Arc::new(Notifier::new().map_err(no_sleep)?);
-        let windows::Opened { services, rails, held } = windows::open(&options, params, &notifier)?;
+        let windows::Opened { services, mut rails, held } = windows::open(&options, params, &notifier)?;
+        rails.work().iter_mut().for_each(|rail| rail.window.lanes().divide(ring_for(params.tasks)));
         let looked = rails.look();
         looked.iter().try_for_each(|r| notifier.watch(r.window.bell())).map_err(no_sleep)?;
         let entries: Vec<Entry> = looked.iter().map(|rail| rail.entry.clone()).collect();
@@ -345,6 +353,7 @@ impl Transport for Hps {
             armed: false,
             blind: false,
             awaited: false,
+            held_up: 0,
             notifier: Arc::clone(&notifier),
         };
         transport.watch_daemon();
@@ -365,6 +374,7 @@ impl Transport for Hps {
             receive_buffer: RECEIVE_BUFFER * rails.len() as u32,
             paths: self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0) as u32,
             max_peers: self.tasks.saturating_sub(1),
+            max_short: if self.has_lanes() { LONGEST as u32 } else { 0 },
             max_zcopy: if self.windows_only.is_none() { u64::MAX } else { 0 },
             zcopy_from: direct::FROM,
             ..Limits::default()
@@ -387,6 +397,9 @@ impl Transport for Hps {
         if let Some(why) = &self.windows_only {
             caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
             note.push(format!("all data through the windows ({why})"));
+        }
+        if !self.has_lanes() {
+            caps -= Caps::AM_SHORT | Caps::FAST_PACKETS;
         }
         Attributes { caps, limits, note: note.join(", ") }
     }
@@ -433,8 +446,14 @@ impl Transport for Hps {
     fn disconnect(&mut self, peer: PeerId) {
         if self.ways.get_mut(peer as usize).and_then(Option::take).is_some() {
             self.news.retain(|event| event.peer != peer);
+            self.close_lanes_of(peer);
             self.processes[peer as usize] = None;
         }
+    }
+
+    #[inline]
+    fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        self.send_by_lane(peer, head, body)
     }
 
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
@@ -490,7 +509,10 @@ impl Transport for Hps {
         }
         self.arena.clear();
         n += match &self.rails {
-            Rails::Own(_) => self.take_out(&mut events[n..]),
+            Rails::Own(_) => {
+                let taken = self.take_out(&mut events[n..]);
+                taken + self.take_from_lanes(&mut events[n + taken..])
+            }
             Rails::Shared(_) => self.take_out_for_all(&mut events[n..]),
         };
         if n > 0 && self.armed && !self.awaited {
@@ -511,7 +533,7 @@ impl Transport for Hps {
         self.flush();
         let has_arrivals = |rail: &Rail| rail.port.as_ref().is_some_and(Port::has_arrivals);
         // A socket wakes by itself for what comes from now on.
-        if !self.ring_bells(true) || self.rails.look().iter().any(has_arrivals) {
+        if !self.ring_bells(true) || self.rails.look().iter().any(has_arrivals) || self.lanes_have_room() {
             self.ring_bells(false);
             return Status::Again;
         }

@@ -210,7 +210,7 @@ mod tests {
     use lapis_adapters::fifo::{Found, Geometry};
     use lapis_adapters::soft::{Parts, Window};
 
-    const SMALL: Geometry = Geometry { slots: 16, chunks: 16, chunk: 1024 };
+    const SMALL: Geometry = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
 
     fn way() -> (Way, Window) {
         let parts = Parts::make("test", SMALL).expect("memory");

@@ -5,7 +5,6 @@ use crate::handshake::{self, Accepted, Caller, Credentials, Greeted, Hello, Said
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
 use crate::segment::Segment;
 use crate::send::Out;
-use crate::store_policy::StorePolicy;
 use crate::sys::{self, io_error};
 use crate::transport::{Copying, Shm};
 use crate::waiter::SOCKET_MARK;
@@ -15,6 +14,7 @@ use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::Mailbox;
 use lapis_core::transport::{PeerId, TransportError};
 use lapis_cross_memory::Landmark;
+use lapis_lanes::StorePolicy;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

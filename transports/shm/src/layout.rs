@@ -2,10 +2,10 @@
 //! with any of them.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
-use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
 use lapis_core::transport::lane::{Area, MailboxLine, Slot};
+use lapis_lanes::{Control, LaneRx, LaneTx, SHORTEST_RING};
 use std::mem::offset_of;
 
 /// First word of a finished segment, stored last.
@@ -15,15 +15,6 @@ pub(crate) const VERSION: u32 = 7;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
-/// Bytes of a lane's data ring at most. A message of 256 KiB takes 26 µs one way through rings of 1
-/// MiB, 16 through 2 MiB and 10 through 4 MiB, one of 64 KiB 4.1, 3.3 and 3.0 (Zen 4 with 1 MiB of
-/// second cache, two cores that share a third); 8 MiB gain no more.
-pub(crate) const DATA: usize = 4 << 20;
-/// The same at least: through 512 KiB, and the more through 256 KiB, even a MiB takes twice as long
-/// as through this.
-const LEAST_DATA: usize = 1 << 20;
-/// What the rings of a task's lanes may come to together before they are made shorter.
-const ALL_DATA: usize = 32 << 20;
 /// Senders with a lane of their own.
 pub(crate) const LANES: usize = 64;
 /// Slots of the shared ring.
@@ -120,17 +111,11 @@ pub(crate) const fn heap_at(ring: usize) -> usize {
 /// How long the data rings of a task of so many are, a power of two, where the segment may have
 /// `space` bytes.
 pub(crate) const fn ring_for(tasks: u32, space: usize) -> usize {
-    let senders = if tasks > 2 { tasks as usize - 1 } else { 1 };
-    let mut ring = DATA;
-    while ring > LEAST_DATA && (ring * senders > ALL_DATA || heap_at(ring) > space) {
+    let mut ring = lapis_lanes::ring_for(tasks);
+    while ring > SHORTEST_RING && heap_at(ring) > space {
         ring /= 2;
     }
     ring
-}
-
-/// Whether a segment's header may say so.
-pub(crate) fn is_ring(bytes: u64) -> bool {
-    bytes.is_power_of_two() && (LEAST_DATA as u64..=DATA as u64).contains(&bytes)
 }
 
 /// What `members` holds for a sender.
@@ -191,11 +176,9 @@ mod tests {
     #[test]
     fn data_rings_are_shorter_where_many_tasks_or_little_space_ask_for_it() {
         const M: usize = 1 << 20;
-        let rings = [1, 2, 9, 10, 17, 18, 64, 4096].map(|tasks| ring_for(tasks, usize::MAX) / M);
-        assert_eq!(rings, [4, 4, 4, 2, 2, 1, 1, 1]);
+        let rings = [2, 10, 18].map(|tasks| ring_for(tasks, usize::MAX) / M);
+        assert_eq!(rings, [4, 2, 1]);
         let spaces = [0, 100, 160, 300].map(|space| ring_for(2, space * M) / M);
         assert_eq!(spaces, [1, 1, 2, 4]);
-        assert!([M, 2 * M, 4 * M].iter().all(|&ring| is_ring(ring as u64)));
-        assert!([0, M / 2, 3 * M, 8 * M].iter().all(|&ring| !is_ring(ring as u64)));
     }
 }

@@ -8,10 +8,10 @@
 //! The file's descriptor travels over an abstract socket, so that nothing is in the file system,
 //! the size of `/dev/shm` does not matter, and nothing stays behind whatever ends the tasks.
 //!
-//! * `spsc_ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot
-//!   whose first word, stored last, says that it is there; longer ones lie in a data ring beside
-//!   the lane, and the receiver reads both in place. The code of both is core's, which sends and
-//!   receives there itself.
+//! * The lane of one sender to one receiver (the crate `lapis-lanes`). A message of up to 184 bytes
+//!   is one slot whose first word, stored last, says that it is there; longer ones lie in a data
+//!   ring beside the lane, and the receiver reads both in place. The code of both is core's, which
+//!   sends and receives there itself.
 //! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses
 //!   no lane.
 //! * `mpsc_ring`: the ring for senders number 65 and later; a sender that dies leaves no hole that
@@ -25,8 +25,8 @@
 //!   its help: its memory is opened through the kernel's list of its descriptors.
 //! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap
 //!   instead of every lane.
-//! * `store_policy`: whether the bytes of long messages go through the caches or past them, as the
-//!   receiver's core is near or far.
+//! * Whether the bytes of long messages go through the caches or past them, as the receiver's core
+//!   is near or far, says `lapis-lanes`, too.
 //! * Long puts and gets go by cross-memory attach (the crate `lapis-cross-memory`), which is tried
 //!   out on every peer before it is promised.
 //!
@@ -84,8 +84,6 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod mpsc_ring;
-mod spsc_ring;
-mod store_policy;
 mod wake;
 
 #[cfg(not(loom))]

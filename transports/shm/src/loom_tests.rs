@@ -2,13 +2,13 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
-use crate::spsc_ring::{Control, LaneRx, LaneTx};
-use crate::store_policy::StorePolicy;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
 use lapis_core::transport::lane::{
     Area, INLINE, Mailbox, MailboxLine, RingLayout, Slot, Watched, copy_short,
 };
+use lapis_lanes::StorePolicy;
+use lapis_lanes::{Control, LaneRx, LaneTx};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -107,7 +107,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
     };
     for (i, &len) in lengths.iter().enumerate() {
         let (at, got) = loop {
-            if let Some(message) = rx.next() {
+            if let Some(message) = rx.take_next() {
                 break message.unwrap();
             }
             thread::yield_now();
@@ -117,7 +117,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
         unsafe { assert!((0..len).all(|b| *at.add(b) == i as u8 + 1), "message {i} is damaged") };
         rx.release();
     }
-    assert!(rx.next().is_none());
+    assert!(rx.take_next().is_none());
     sender.join().unwrap();
 }
 
@@ -172,7 +172,7 @@ fn converse(to: &Lane, from: &Lane, mailbox: Mailbox, messages: u8) {
                 sent += 1;
             }
             rx.release();
-            if let Some(message) = rx.next() {
+            if let Some(message) = rx.take_next() {
                 let (at, len) = message.unwrap();
                 assert_eq!((len, (0..8).map(|b| *at.add(b)).collect::<Vec<_>>()), (8, vec![received; 8]));
                 received += 1;

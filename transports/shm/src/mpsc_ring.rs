@@ -9,9 +9,9 @@
 //! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number
 //! (49–63).
 
-use crate::spsc_ring::Corrupt;
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::{Area, INLINE, Payload, Slot};
+use lapis_lanes::Corrupt;
 
 const READY: u64 = 1 << 48;
 

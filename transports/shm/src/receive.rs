@@ -6,7 +6,6 @@ use crate::connect::State;
 use crate::handshake;
 use crate::layout::{self, LANES, ManyRx, Rx};
 use crate::segment::Segment;
-use crate::spsc_ring::Corrupt;
 use crate::transport::Shm;
 use crate::waiter::Notifier;
 use crate::wake::SLEEP;
@@ -14,6 +13,7 @@ use crate::wake::SLEEP;
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{Mailbox, ReceiveLanes};
 use lapis_core::transport::{Event, PeerId, Status};
+use lapis_lanes::Corrupt;
 use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ impl InLane {
         self.rx.release();
         let mut n = from;
         while n < events.len() {
-            match self.rx.next() {
+            match self.rx.take_next() {
                 None => break,
                 Some(Ok((data, len))) => {
                     self.rx.prefetch(AHEAD);
@@ -260,7 +260,7 @@ impl Shm {
         if self.inbox.polls == 0 {
             self.inbox.polls = POLLS_PER_LOOK;
             for lane in &mut self.inbox.discarded {
-                while let Some(Ok(_)) = lane.rx.next() {}
+                while let Some(Ok(_)) = lane.rx.take_next() {}
                 lane.rx.release_now();
             }
             let now = Instant::now();

@@ -2,11 +2,11 @@
 
 use crate::address::{Address, Place};
 use crate::layout::{self, Header, MAGIC, NONCE_AT, RING_AT, VERSION};
-use crate::spsc_ring::Control;
 use crate::sys::{self, io_error};
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::{Area, RingLayout, Slot};
 use lapis_core::transport::{Host, TransportError};
+use lapis_lanes::Control;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -140,7 +140,7 @@ impl Segment {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         // Read, not mapped: how much is to be mapped without the heap depends on it.
         let ring = sys::read_word(fd, RING_AT).map_err(|e| foreign(&e.to_string()))?;
-        if !layout::is_ring(ring) {
+        if !lapis_lanes::is_ring(ring) {
             return Err(foreign(&format!(
                 "its header says that data rings have {ring} bytes: do the tasks run different versions of lapis-shm?"
             )));

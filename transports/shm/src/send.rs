@@ -3,7 +3,6 @@
 use crate::connect::State;
 use crate::handshake;
 use crate::layout::{ManyTx, Tx};
-use crate::store_policy::StorePolicy;
 use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
@@ -11,6 +10,7 @@ use lapis_copies::Copies;
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::{Head, INLINE, SendLane, store_message};
 use lapis_core::transport::{PeerId, Status};
+use lapis_lanes::StorePolicy;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// What sending to one peer needs. A peer that can't be sent to at present has a closed lane, so

@@ -5,7 +5,7 @@ use crate::connect::{Peer, State, Waiting};
 use crate::declaration;
 use crate::handshake::{self, Key};
 use crate::heap::Heap;
-use crate::layout::{self, MAX_MESSAGE, MEMBERS};
+use crate::layout::{MAX_MESSAGE, MEMBERS};
 use crate::mailbox_lines::Mailboxes;
 use crate::receive::Inbox;
 use crate::segment::{Segment, page};
@@ -414,4 +414,4 @@ impl Drop for Shm {
     }
 }
 
-const _: () = assert!(MAX_MESSAGE <= layout::DATA / 4);
+const _: () = assert!(MAX_MESSAGE <= lapis_lanes::LONGEST_RING / 4);

@@ -147,7 +147,7 @@ fn a_restarted_daemon_takes_windows_that_it_is_shown_and_no_rubbish() {
     let refused =
         |answer: (Reply, Vec<OwnedFd>)| matches!(answer.0, Reply::Refused { why: Why::Malformed, .. });
     assert!(refused(after.handle(ann, adopt(parts.geometry), Vec::new())));
-    let wrong = Geometry { slots: 16, chunks: 16, chunk: 1024 };
+    let wrong = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
     assert!(refused(after.handle(ann, adopt(wrong), fds(&parts))));
     let mut pair = fds(&parts);
     pair.swap(0, 1);

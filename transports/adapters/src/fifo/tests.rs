@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-const SMALL: Geometry = Geometry { slots: 32, chunks: 16, chunk: 1024 };
+const SMALL: Geometry = Geometry { slots: 32, chunks: 16, chunk: 1024, lanes: 0 };
 
 struct Fifo {
     owner: Owner,

@@ -157,7 +157,7 @@ impl Inbox {
     /// lane is free.
     pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
         for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
-            while let Some(Ok(_)) = lane.rx.next() {}
+            while let Some(Ok(_)) = lane.rx.take_next() {}
         }
         if word.is_none() {
             self.discarded.extend(self.lanes.extract_if(.., |l| l.dense == dense));

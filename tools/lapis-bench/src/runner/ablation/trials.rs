@@ -130,7 +130,7 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: StorePolicy,
             figures: &[shm("am_lat", &[64 * K, M]), shm("am_bw", &[64 * K, M])],
-            code: &[("transports/shm/src/store_policy.rs", "")],
+            code: &[("transports/lanes/src/store_policy.rs", "")],
         },
         Trial {
             which: RingParts,

@@ -18,7 +18,7 @@
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and
 //! lengths checked.
 
-use crate::store_policy::StorePolicy;
+use crate::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{
@@ -29,21 +29,22 @@ use std::ptr::{NonNull, null_mut};
 
 /// The line on which the receiver says how far it has read.
 #[repr(C, align(64))]
-pub(crate) struct Control {
+pub struct Control {
     /// Slots before this position may be written again.
-    pub(crate) tail: AtomicU64,
+    pub tail: AtomicU64,
     /// Data bytes before this position may be written again.
-    pub(crate) data_tail: AtomicU64,
+    pub data_tail: AtomicU64,
 }
 
 /// A header that no correct sender writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Corrupt {
-    pub(crate) len: usize,
+pub struct Corrupt {
+    /// The length that it tells.
+    pub len: usize,
 }
 
 /// The sending end.
-pub(crate) struct LaneTx<const SLOTS: usize> {
+pub struct LaneTx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<SendLane>,
     control: *const Control,
@@ -56,7 +57,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// The three pointers name a lane of this layout that outlives the result, and nobody else
     /// sends in it.
-    pub(crate) unsafe fn attach(
+    pub unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
         data: Area,
@@ -84,25 +85,25 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     }
 
     /// A lane in which nothing fits.
-    pub(crate) fn closed() -> Self {
+    pub fn closed() -> Self {
         Self { line: keep(SendLane::closed()), control: std::ptr::null() }
     }
 
     /// The end as core sees it.
     #[inline(always)]
-    pub(crate) fn line(&self) -> *mut SendLane {
+    pub fn line(&self) -> *mut SendLane {
         self.line.as_ptr()
     }
 
     /// Says which word is to be read after each message.
-    pub(crate) fn set_attention(&mut self, word: *const AtomicU32) {
+    pub fn set_attention(&mut self, word: *const AtomicU32) {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).attention = word };
     }
 
     /// Says which line is written in turns with the receiver; null for none. A closed lane has
     /// none: the receiver looks at the line when it looks at the lane.
-    pub(crate) fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
+    pub fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         if self.control.is_null() {
             return;
         }
@@ -111,7 +112,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     }
 
     /// Becomes `other` without changing its place: core may know it.
-    pub(crate) fn replace(&mut self, mut other: Self) {
+    pub fn replace(&mut self, mut other: Self) {
         // SAFETY: both are ours; core is not in the middle of using them.
         unsafe { std::ptr::swap(self.line.as_ptr(), other.line.as_ptr()) };
         std::mem::swap(&mut self.line, &mut other.line);
@@ -122,13 +123,13 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// none: see
     /// [`refresh`](Self::refresh).
     #[inline(always)]
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).has_room() }
     }
 
     /// Reads how far the receiver got. Says whether a slot is free.
-    pub(crate) fn refresh(&mut self) -> bool {
+    pub fn refresh(&mut self) -> bool {
         // SAFETY: ours, and core is not in the middle of using it; the lane is alive.
         unsafe { (*self.line.as_ptr()).refresh() }
     }
@@ -136,7 +137,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns,
     /// or in the next slot.
     #[inline(always)]
-    pub(crate) fn takes(&self, len: usize) -> bool {
+    pub fn takes(&self, len: usize) -> bool {
         // SAFETY: ours, and core is not in the middle of using it; what it names lives as long.
         unsafe { (*self.line.as_ptr()).takes(len) }
     }
@@ -146,7 +147,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// [`takes`](Self::takes) their length.
     #[inline(always)]
-    pub(crate) unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
+    pub unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
         // SAFETY: there is room for the message; the end is ours, and core is not in the middle of
         // using it.
         unsafe { (*self.line.as_ptr()).send(head, body) }
@@ -158,7 +159,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// [`takes`](Self::takes) this length; `write` writes as many bytes.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
+    pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
         // SAFETY: there is room for the message; the end is ours, and core is not in the middle of
         // using it.
         unsafe { (*self.line.as_ptr()).publish(len, write) }
@@ -169,7 +170,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// The lane is attached.
     #[inline]
-    pub(crate) unsafe fn data_room(&mut self, len: usize, policy: &mut StorePolicy) -> Option<*mut u8> {
+    pub unsafe fn data_room(&mut self, len: usize, policy: &mut StorePolicy) -> Option<*mut u8> {
         // SAFETY: the end is ours, and core is not in the middle of using it; the lane is alive.
         unsafe {
             let data = &raw mut (*self.line.as_ptr()).data;
@@ -193,7 +194,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// [`has_room`](Self::has_room), and the bytes are where [`data_room`](Self::data_room) said
     /// for this length.
     #[inline(always)]
-    pub(crate) unsafe fn publish_data(&mut self, len: usize) -> u32 {
+    pub unsafe fn publish_data(&mut self, len: usize) -> u32 {
         // SAFETY: there is a slot; the end is ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).publish_data(len) }
     }
@@ -212,7 +213,7 @@ fn keep<T>(value: T) -> NonNull<T> {
 }
 
 /// The receiving end.
-pub(crate) struct LaneRx<const SLOTS: usize> {
+pub struct LaneRx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<ReceiveLane>,
     /// The last message that came in the mailbox; at a place of its own, for events name it while
@@ -226,7 +227,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// # Safety
     /// The pointers name a lane of this layout that outlives the result, and nobody else receives
     /// from it.
-    pub(crate) unsafe fn attach(
+    pub unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
         data: Area,
@@ -261,20 +262,20 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     }
 
     /// Lets core read the lane: it is from `peer`, and the position is to be told at `told`.
-    pub(crate) fn share(&mut self, peer: PeerId, told: *const AtomicU64) {
+    pub fn share(&mut self, peer: PeerId, told: *const AtomicU64) {
         // SAFETY: ours, and core does not know it yet.
         let line = unsafe { &mut *self.line.as_ptr() };
         (line.peer, line.told) = (peer, told);
     }
 
     /// Says which line is written in turns with the sender; null for none.
-    pub(crate) fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
+    pub fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).mailbox = mailbox };
     }
 
     /// The end as core sees it.
-    pub(crate) fn line(&self) -> *mut ReceiveLane {
+    pub fn line(&self) -> *mut ReceiveLane {
         self.line.as_ptr()
     }
 
@@ -287,14 +288,14 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
 
     /// Whether a message waits.
     #[inline(always)]
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         // SAFETY: ours, and core is not in the middle of using it; the lane is alive.
         unsafe { (*self.line.as_ptr()).look() != Found::Nothing }
     }
 
     /// The next message: its bytes stay in place until [`release`](Self::release).
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<Result<(*mut u8, usize), Corrupt>> {
+    pub fn take_next(&mut self) -> Option<Result<(*mut u8, usize), Corrupt>> {
         // SAFETY: ours, and core is not in the middle of using it; the lane is alive. A message is
         // taken from where it was found, lengths are checked, and `place` computes where data are.
         unsafe {
@@ -318,28 +319,28 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
 
     /// Copies the position of the next message to where sleepers look.
     #[inline(always)]
-    pub(crate) fn tell_position(&self, to: &AtomicU64) {
+    pub fn tell_position(&self, to: &AtomicU64) {
         to.store(self.next_position(), Ordering::Relaxed);
     }
 
     /// Asks the cache for the slot `ahead` places further on.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, ahead: u64) {
+    pub fn prefetch(&self, ahead: u64) {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).prefetch(ahead) };
     }
 
-    /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is
-    /// worth telling.
+    /// Gives back everything that [`take_next`](Self::take_next) returned so far; tells the sender
+    /// if it is worth telling.
     #[inline(always)]
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         // SAFETY: ours, and core is not in the middle of using it; the lane is alive. Events are
         // done with when the next poll begins.
         unsafe { (*self.line.as_ptr()).give_back() };
     }
 
     /// As [`release`](Self::release), whether worth telling or not.
-    pub(crate) fn release_now(&mut self) {
+    pub fn release_now(&mut self) {
         // SAFETY: as for `release`: the end is ours, the lane alive, and events are done with.
         unsafe { (*self.line.as_ptr()).release() };
     }
@@ -405,7 +406,7 @@ mod tests {
                 place.write_bytes(i as u8, len);
                 tx.publish_data(len);
             }
-            let (at, got) = rx.next().unwrap().unwrap();
+            let (at, got) = rx.take_next().unwrap().unwrap();
             // SAFETY: the message stays until it is released.
             let bytes = unsafe { std::slice::from_raw_parts(at, got) };
             assert!(got == len && bytes.iter().all(|b| *b == i as u8), "message {i} is damaged");

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// What is known of the way to one peer.
 #[derive(Debug)]
-pub(crate) struct StorePolicy {
+pub struct StorePolicy {
     /// From where on what is better.
     limits: Copies,
     /// Whether the latest reads took long, the last one in bit 0.
@@ -22,13 +22,13 @@ pub(crate) struct StorePolicy {
 
 impl StorePolicy {
     /// By these limits; nothing is known yet.
-    pub(crate) fn new(limits: Copies) -> Self {
+    pub fn new(limits: Copies) -> Self {
         Self { limits, slow: 0, far: false }
     }
 
     /// Reads how far the receiver has read; `known` is what it said before.
     #[inline]
-    pub(crate) fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
+    pub fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
         let start = Instant::now();
         let tail = read();
         let took = start.elapsed().as_nanos();
@@ -47,7 +47,7 @@ impl StorePolicy {
     }
 
     /// From how many bytes on messages are to go past the caches; 0: none.
-    pub(crate) fn past(&self) -> u32 {
+    pub fn past(&self) -> u32 {
         self.limits.past(self.far).unwrap_or(0)
     }
 }

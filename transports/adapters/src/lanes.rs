@@ -1,0 +1,427 @@
+//! Lanes of a window: the way of long data between processes of one host, past the FIFO.
+//!
+//! ```text
+//!   behind the FIFO's chunks, one behind the other, as many as there is room for:
+//!
+//!   ┌───────┬───────┬───────┬────────────┬───────────────────────────────────┬──
+//!   │ owner │ needy │ tails │ slots      │ data ring                         │ the next lane
+//!   └───────┴───────┴───────┴────────────┴───────────────────────────────────┴──
+//! ```
+//!
+//! A lane is what tasks have between each other over shared memory ([`lapis_lanes`]): one writer,
+//! one reader, both copying at the same time, nothing lost and everything in order. A sender takes
+//! one with its first long message, by a compare-and-swap on `owner`, and counts that in the
+//! window's `claims`, which the receiver looks at. It leaves by a mark in `owner`; the receiver
+//! gives the lane to the next one when it has read what lies there.
+//!
+//! **Trust.** Who has a window's memory may write into any of its lanes, as into its FIFO: a
+//! process of the same user that holds the job's key. Nobody vouches for the bytes, and they are
+//! read where they lie, so they may change while they are read. What comes here is therefore as
+//! good as what the same process could write into the reader's memory itself (cross-memory attach):
+//! places and lengths are checked, contents are the job's own business.
+
+use crate::fifo::{Places, SLEEPS};
+use lapis_copies::Copies;
+use lapis_core::config::processor;
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use lapis_core::transport::lane::{Head as Bytes, INLINE, RingLayout, Slot, copy_short, store_message};
+use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, StorePolicy, is_ring};
+use rustix::process::{Pid, getpid};
+
+/// The longest message, in bytes: 32 KiB of data behind any head of core's.
+pub const LONGEST: usize = (32 << 10) + 512;
+const _: () = assert!(LONGEST <= lapis_lanes::SHORTEST_RING / 4);
+
+/// Slots of a lane.
+const SLOTS: usize = 64;
+
+/// In `owner`: the sender has left, and writes no more.
+const LEFT: u64 = 1 << 63;
+
+#[repr(C, align(64))]
+struct Line<T>(T);
+
+/// What stands before a data ring.
+#[repr(C)]
+struct Head {
+    /// Who sends here; 0: nobody.
+    owner: Line<AtomicU64>,
+    /// Not 0: the sender sleeps until there is room.
+    needy: Line<AtomicU32>,
+    control: Control,
+    _apart: Line<[u64; 8]>,
+    slots: [Slot; SLOTS],
+}
+
+/// From one lane to the next: an odd number of lines, so that equal places of many lanes don't
+/// fight for one cache set.
+const fn stride(ring: usize) -> usize {
+    size_of::<Head>() + ring + 17 * 64
+}
+const _: () = assert!(!(stride(LONGEST_RING) / 64).is_multiple_of(2));
+
+impl Places {
+    /// How many lanes there are with rings of so many bytes.
+    fn lane_count(&self, ring: usize) -> usize {
+        self.geometry.lanes as usize / stride(ring)
+    }
+
+    /// A lane's head; its ring follows.
+    fn lane_head(&self, index: usize, ring: usize) -> *const Head {
+        debug_assert!(index < self.lane_count(ring));
+        self.lanes.wrapping_add(index * stride(ring)).cast()
+    }
+}
+
+/// The ring behind a head.
+fn ring_of(head: *const Head) -> lapis_core::transport::lane::Area {
+    lapis_core::transport::lane::Area(head.wrapping_add(1).cast_mut().cast())
+}
+
+/// A message that has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Who sent it, by the name under which it took the lane. Any process of the job can have
+    /// written any name.
+    pub sender: u64,
+    /// Its first byte; it stays in place until [`Incoming::begin`].
+    pub data: *mut u8,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// A lane that somebody has taken.
+struct Lane {
+    index: usize,
+    sender: u64,
+    head: *const Head,
+    rx: LaneRx<SLOTS>,
+    /// Something stands there that no sender writes: nothing more is read.
+    broken: bool,
+}
+
+/// The lanes of a window, as its owner sees them.
+pub struct Incoming {
+    at: Places,
+    ring: usize,
+    /// The count of claims that has been looked at.
+    claims: u32,
+    lanes: Vec<Lane>,
+    turn: usize,
+    /// Something was taken since [`begin`](Self::begin).
+    taken: bool,
+}
+
+// SAFETY: the pointers lead to memory that is shared between processes anyway, and one thread at a
+// time has this, the only reader.
+unsafe impl Send for Incoming {}
+
+impl std::fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Incoming").field("ring", &self.ring).field("lanes", &self.lanes.len()).finish()
+    }
+}
+
+impl Incoming {
+    /// The owner's end of a window's lanes, with the longest rings.
+    ///
+    /// # Safety
+    /// The window's memory outlives the result, which is the only one.
+    pub(crate) unsafe fn attach(at: Places) -> Self {
+        let mut incoming = Self { at, ring: 0, claims: 0, lanes: Vec::new(), turn: 0, taken: false };
+        incoming.divide(LONGEST_RING);
+        incoming
+    }
+
+    /// Says how many bytes the data rings have, as [`lapis_lanes::ring_for`] gives them. To be
+    /// called before anybody can send.
+    pub fn divide(&mut self, ring: usize) {
+        debug_assert!(is_ring(ring as u64));
+        self.ring = if self.at.lane_count(ring) == 0 { 0 } else { ring };
+        // SYNC: pairs with the Acquire load of `Outgoing::claim`.
+        self.control().ring.0.store(self.ring as u64, Ordering::Release);
+    }
+
+    fn control(&self) -> &crate::fifo::Control {
+        // SAFETY: the memory is alive by the promise of `attach`.
+        unsafe { &*self.at.control }
+    }
+
+    /// Gives back what was taken, finds lanes that were taken or left, and tells `wake` of senders
+    /// who sleep until there is room.
+    #[inline]
+    pub fn begin(&mut self, mut wake: impl FnMut(u64)) {
+        if self.control().claims.0.load(Ordering::Relaxed) != self.claims {
+            self.look_for_senders();
+        }
+        if !std::mem::take(&mut self.taken) {
+            return;
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.rx.release());
+        // SYNC: pairs with the fence of `Outgoing::await_room`: either that sees what was given
+        // back, or this sees that it waits.
+        fence(Ordering::SeqCst);
+        for lane in &self.lanes {
+            // SAFETY: the memory is alive by the promise of `attach`.
+            let needy = unsafe { &(*lane.head).needy.0 };
+            if needy.load(Ordering::Relaxed) != 0 && needy.swap(0, Ordering::Relaxed) != 0 {
+                wake(lane.sender);
+            }
+        }
+    }
+
+    #[cold]
+    fn look_for_senders(&mut self) {
+        // SYNC: pairs with the Release additions of `Outgoing`: owners are seen as they were then.
+        self.claims = self.control().claims.0.load(Ordering::Acquire);
+        if self.ring == 0 {
+            return;
+        }
+        for index in 0..self.at.lane_count(self.ring) {
+            let head = self.at.lane_head(index, self.ring);
+            // SAFETY: the memory is alive by the promise of `attach`.
+            // SYNC: pairs with the claim of `Outgoing::claim`.
+            let owner = unsafe { (*head).owner.0.load(Ordering::Acquire) };
+            if owner == 0 || self.lanes.iter().any(|lane| lane.index == index) {
+                continue;
+            }
+            // SAFETY: the lane lies within the memory, and has one reader: this one.
+            let rx = unsafe {
+                let (slots, control) = (&raw const (*head).slots, &raw const (*head).control);
+                LaneRx::attach(slots.cast(), control, ring_of(head), RingLayout::of(self.ring), LONGEST)
+            };
+            self.lanes.push(Lane { index, sender: owner & !LEFT, head, rx, broken: false });
+        }
+        let mut unread = false;
+        self.lanes.retain_mut(|lane| {
+            // SAFETY: the memory is alive by the promise of `attach`.
+            let owner = unsafe { &(*lane.head).owner.0 };
+            // SYNC: pairs with the Release of `Outgoing`'s end: all that it sent is seen.
+            let gone = owner.load(Ordering::Acquire) & LEFT != 0;
+            if !gone || lane.broken || lane.rx.is_full() {
+                unread |= gone && !lane.broken;
+                return true;
+            }
+            lane.rx.release_now();
+            // SYNC: pairs with the Acquire of the next claim, which goes on where this one stood.
+            owner.store(0, Ordering::Release);
+            false
+        });
+        self.turn = 0;
+        if unread {
+            self.look_again();
+        }
+    }
+
+    /// The next message, if one has come.
+    #[inline]
+    pub fn take(&mut self) -> Option<Arrival> {
+        for _ in 0..self.lanes.len() {
+            let at = self.turn;
+            self.turn = if at + 1 < self.lanes.len() { at + 1 } else { 0 };
+            let lane = &mut self.lanes[at];
+            if lane.broken {
+                continue;
+            }
+            match lane.rx.take_next() {
+                None => {}
+                Some(Ok((data, len))) => {
+                    self.taken = true;
+                    return Some(Arrival { sender: lane.sender, data, len });
+                }
+                Some(Err(_)) => lane.broken = true,
+            }
+        }
+        None
+    }
+
+    /// Whether there is something to take, or somebody to be found.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.control().claims.0.load(Ordering::Relaxed) != self.claims
+            || self.lanes.iter().any(|lane| !lane.broken && lane.rx.is_full())
+    }
+
+    /// Who sent under this name has ended, and nobody else has the name: its lanes are free once
+    /// they are empty.
+    pub fn sender_ended(&mut self, sender: u64) {
+        for lane in self.lanes.iter().filter(|lane| lane.sender == sender) {
+            // SAFETY: the memory is alive by the promise of `attach`.
+            unsafe { (*lane.head).owner.0.fetch_or(LEFT, Ordering::Relaxed) };
+        }
+        self.look_again();
+    }
+
+    /// Owners are to be looked at once more.
+    fn look_again(&mut self) {
+        self.claims = self.claims.wrapping_sub(1);
+    }
+}
+
+/// What became of a message for a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is there.
+    There,
+    /// It is there, and the owner's bell is to be rung by this sender.
+    Wake,
+    /// There is no room at present.
+    NoRoom,
+    /// There is no lane for this sender.
+    NoLane,
+}
+
+/// A lane of this sender's.
+struct Claimed {
+    head: *const Head,
+    tx: LaneTx<SLOTS>,
+    policy: StorePolicy,
+    /// The length of a message that found no room.
+    wanted: usize,
+    /// A child of this process must not leave it.
+    process: Pid,
+}
+
+/// A sender's end: of one lane, from the first message on.
+pub struct Outgoing {
+    at: Places,
+    lane: Option<Claimed>,
+}
+
+// SAFETY: the pointers lead to memory that is shared between processes anyway, and one thread at a
+// time has this, the only writer of its lane.
+unsafe impl Send for Outgoing {}
+
+impl std::fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outgoing").field("has a lane", &self.lane.is_some()).finish()
+    }
+}
+
+impl Outgoing {
+    /// An end for the window at these places.
+    ///
+    /// # Safety
+    /// The window's memory outlives the result.
+    pub(crate) unsafe fn attach(at: Places) -> Self {
+        Self { at, lane: None }
+    }
+
+    /// Sends a message of two parts, of [`LONGEST`] bytes together at most, under a name that is
+    /// not 0 and below 2^63.
+    #[inline]
+    pub(crate) fn send(&mut self, name: u64, head: &[u8], body: &[u8]) -> Sent {
+        let len = head.len() + body.len();
+        debug_assert!(len <= LONGEST);
+        if self.lane.is_none() {
+            self.lane = self.claim(name);
+        }
+        let Some(Claimed { tx, policy, wanted, .. }) = &mut self.lane else { return Sent::NoLane };
+        if !tx.has_room() && !tx.refresh() {
+            *wanted = len;
+            return Sent::NoRoom;
+        }
+        // SAFETY: there is a slot; each place has `len` bytes, and in the data ring begins at a
+        // cache line and has the last one to itself.
+        unsafe {
+            if len <= INLINE {
+                tx.publish(len, |place| {
+                    copy_short(head.as_ptr(), place, head.len());
+                    copy_short(body.as_ptr(), place.add(head.len()), body.len());
+                });
+            } else {
+                let Some(place) = tx.data_room(len, policy) else {
+                    *wanted = len;
+                    return Sent::NoRoom;
+                };
+                store_message(Bytes::Bytes(head), body, place, policy.past());
+                tx.publish_data(len);
+            }
+        }
+        *wanted = 0;
+        // SAFETY: the memory is alive by the promise of `attach`.
+        let attention = unsafe { &(*self.at.control).attention.0 };
+        // SYNC: pairs with the fence of the owner's `arm`: either that sees the message, or this
+        // sees that the owner sleeps.
+        fence(Ordering::SeqCst);
+        if attention.load(Ordering::Relaxed) & SLEEPS == 0 {
+            return Sent::There;
+        }
+        // SYNC: pairs with `Owner::arm`; one sender gets the bit.
+        let before = attention.fetch_and(!SLEEPS, Ordering::AcqRel);
+        if before & SLEEPS != 0 { Sent::Wake } else { Sent::There }
+    }
+
+    /// Takes a lane that nobody has.
+    #[cold]
+    fn claim(&self, name: u64) -> Option<Claimed> {
+        debug_assert!(name != 0 && name & LEFT == 0);
+        // SAFETY: the memory is alive by the promise of `attach`.
+        let control = unsafe { &*self.at.control };
+        // SYNC: pairs with the Release store of `Incoming::divide`.
+        let ring = control.ring.0.load(Ordering::Acquire);
+        let ring = if is_ring(ring) { ring as usize } else { return None };
+        let free = |head: &*const Head| {
+            // SAFETY: the memory is alive by the promise of `attach`.
+            let owner = unsafe { &(**head).owner.0 };
+            // SYNC: pairs with the Release store by which the owner gave the lane back.
+            owner.compare_exchange(0, name, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let mut heads = (0..self.at.lane_count(ring)).map(|index| self.at.lane_head(index, ring));
+        let head = heads.find(free)?;
+        // SAFETY: the lane lies within the memory, and has one writer from now on: this one.
+        let mut tx = unsafe {
+            let (slots, tails) = (&raw const (*head).slots, &raw const (*head).control);
+            LaneTx::attach(slots.cast(), tails, ring_of(head), RingLayout::of(ring), LONGEST)
+        };
+        tx.set_attention(&raw const control.attention.0);
+        // SYNC: pairs with the Acquire load of `Incoming::look_for_senders`.
+        control.claims.0.fetch_add(1, Ordering::Release);
+        let policy = StorePolicy::new(Copies::shipped(&processor()).0);
+        Some(Claimed { head, tx, policy, wanted: 0, process: getpid() })
+    }
+
+    /// Whether a message found no room, and none has been sent since.
+    #[inline]
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.lane.as_ref().is_some_and(|lane| lane.wanted > 0)
+    }
+
+    /// Has the owner wake this sender when there is room again for what found none. False: there is
+    /// room, or nothing waits for it.
+    pub(crate) fn await_room(&mut self) -> bool {
+        let Some(Claimed { head, tx, policy, wanted, .. }) = &mut self.lane else { return false };
+        if *wanted == 0 {
+            return false;
+        }
+        // SAFETY: the memory is alive by the promise of `attach`.
+        let needy = unsafe { &(**head).needy.0 };
+        needy.store(1, Ordering::Relaxed);
+        // SYNC: pairs with the fence of `Incoming::begin`.
+        fence(Ordering::SeqCst);
+        // SAFETY: the lane is attached.
+        let has_room = unsafe {
+            (tx.has_room() || tx.refresh()) && (*wanted <= INLINE || tx.data_room(*wanted, policy).is_some())
+        };
+        if has_room {
+            needy.store(0, Ordering::Relaxed);
+        }
+        !has_room
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        let Some(lane) = self.lane.take().filter(|lane| lane.process == getpid()) else { return };
+        // SAFETY: the memory is alive by the promise of `attach`.
+        unsafe {
+            // SYNC: pairs with the Acquire load of `Incoming::look_for_senders`: all that was sent
+            // is seen.
+            (*lane.head).owner.0.fetch_or(LEFT, Ordering::Release);
+            (*self.at.control).claims.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
