@@ -50,7 +50,7 @@ pub use table::{Config, VARIABLES};
 pub use tuning::{TUNING, is_tunable, processor, tuning_path, write_tuning};
 pub use value::{CommonTasks, Device, InetAddrs, Instances, NetworkWindows};
 
-use crate::error::LapiCode;
+use crate::code::LapiCode;
 use std::fmt;
 
 /// Where an effective value came from.
@@ -63,8 +63,6 @@ pub enum Origin {
     Environment,
     /// The tuning file.
     Tuning,
-    /// A call of LAPI_Senv or its Rust counterpart.
-    Senv,
     /// The program, through the builder.
     Builder,
 }
@@ -75,7 +73,6 @@ impl fmt::Display for Origin {
             Self::Default => "default",
             Self::Environment => "environment",
             Self::Tuning => "tuning file",
-            Self::Senv => "Senv",
             Self::Builder => "builder",
         })
     }
@@ -103,8 +100,7 @@ impl<T> Setting<T> {
         self.origin
     }
 
-    /// Replaces the value. Ranges are not checked: [`Config::set`] does that for text, the
-    /// attribute setters for Senv.
+    /// Replaces the value. Ranges are not checked: [`Config::set`] does that.
     pub fn replace(&mut self, value: T, origin: Origin) {
         *self = Self::new(value, origin);
     }
