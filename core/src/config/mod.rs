@@ -3,7 +3,8 @@
 //! - `table.rs` declares every variable of core's: the guide's `MP_*` and `LAPI_*` (LAPI Guide,
 //!   appendix D and chapters 5 and 16) and ours, `LAPIS_*`. Type, unit, range, default and help
 //!   stand there and nowhere else. Those that belong to one transport are declared by it, in the
-//!   same form ([`Declaration`](crate::transport::Declaration)), and read by `declared.rs`.
+//!   same form ([`Declaration`](crate::transport::Declaration)), and read by
+//!   `declare.rs`.
 //! - [`Config::from_env`] reads an [`Environment`] — a snapshot, so tests need no process
 //!   environment — into typed [`Setting`]s, each of which remembers where its value came from.
 //! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`], what transports declare, and
@@ -22,6 +23,7 @@
 
 mod attributes;
 mod choices;
+mod declare;
 mod declared;
 mod environment;
 mod kind;
@@ -47,7 +49,7 @@ pub use names::{DEPRECATED, LAUNCHER_PREFIX};
 pub use set_error::SetError;
 pub use suggest::nearest;
 pub use table::{Config, VARIABLES};
-pub use tuning::{TUNING, is_tunable, processor, tuning_path, write_tuning};
+pub use tuning::{TUNING, is_tunable, processor, write_tuning};
 pub use value::{CommonTasks, Device, InetAddrs, Instances, NetworkWindows};
 
 use crate::code::LapiCode;
