@@ -1,4 +1,5 @@
-//! The course of a group's barriers: from the call that begins one, by what members tell, to its end.
+//! The course of a group's barriers: from the call that begins one, by what members tell, to its
+//! end.
 
 use super::{ROUNDS, Seen, Sign};
 use crate::board::{Awaited, Boards, Content, Writer, places};

@@ -1,5 +1,5 @@
-//! What goes wrong, and what becomes of the job then: it ends, a task is started anew, or the others
-//! go on.
+//! What goes wrong, and what becomes of the job then: it ends, a task is started anew, or the
+//! others go on.
 
 use std::time::{Duration, Instant};
 
