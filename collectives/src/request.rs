@@ -390,7 +390,7 @@ pub struct RawPersistent {
     started: bool,
 }
 
-// SAFETY: as for `Request`; who set it up vouches for the memory.
+// SAFETY: the operation is used under the context's lock; who set it up vouches for the memory.
 unsafe impl Send for RawPersistent {}
 
 impl RawPersistent {

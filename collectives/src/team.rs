@@ -390,7 +390,7 @@ impl Team {
     ) -> Result<()> {
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), data.len(), data.len())?;
         let data = data.as_mut_ptr().cast();
-        // SAFETY: as for `call`.
+        // SAFETY: the data is borrowed for the call and long enough for both.
         unsafe { self.call_checked(call, T::TYPE, by, data, data) }
     }
 }

@@ -124,7 +124,7 @@ impl Context {
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
         fits(to, data.len())?;
-        self.may_reach(Access::Put, to, data.len())?;
+        self.check_own(Access::Put, to, data.len())?;
         if let Some(at) = self.direct(to.task, to.addr, data.len() as u64) {
             // SAFETY: the window is mapped as long as the context lives; its memory is the target's
             // to give out.
@@ -159,7 +159,7 @@ impl Context {
     /// As for [`put_bytes`](Self::put_bytes).
     pub fn put_owned(&self, to: RemoteMemory, data: Vec<u8>) -> Result<Pending<Vec<u8>>> {
         fits(to, data.len())?;
-        self.may_reach(Access::Put, to, data.len())?;
+        self.check_own(Access::Put, to, data.len())?;
         let source = Source::Contiguous(data.as_ptr(), data.len() as u64);
         let (pending, finish) = Pending::new(self, data);
         let args = PutArgs {
@@ -185,9 +185,10 @@ impl Context {
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         self.usable()?;
         fits(from, into.len())?;
-        self.may_reach(Access::Get, from, into.len())?;
+        self.check_own(Access::Get, from, into.len())?;
         if let Some(at) = self.direct(from.task, from.addr, into.len() as u64) {
-            // SAFETY: as in `put_bytes`.
+            // SAFETY: the window is mapped as long as the context lives; its memory is the target's
+            // to give out.
             unsafe { copy_watched(at, into.as_mut_ptr(), into.len()) };
             return Ok(());
         }
@@ -217,7 +218,7 @@ impl Context {
     /// # Errors
     /// A target that is down.
     pub fn get_owned(&self, from: RemoteMemory) -> Result<Pending<Vec<u8>>> {
-        self.may_reach(Access::Get, from, from.len as usize)?;
+        self.check_own(Access::Get, from, from.len as usize)?;
         let mut data = vec![0; from.len as usize];
         let destination = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
         let (pending, finish) = Pending::new(self, data);
@@ -281,12 +282,12 @@ impl Context {
     /// Refuses what lies in this task's own memory, all of which is mapped, but is none that it
     /// gives to others. Other tasks see to theirs themselves.
     #[inline(always)]
-    fn may_reach(&self, access: Access, memory: RemoteMemory, len: usize) -> Result<()> {
-        if memory.task == self.task() { self.gives(access, memory, len as u64) } else { Ok(()) }
+    fn check_own(&self, access: Access, memory: RemoteMemory, len: usize) -> Result<()> {
+        if memory.task == self.task() { self.check_given(access, memory, len as u64) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn gives(&self, access: Access, memory: RemoteMemory, len: u64) -> Result<()> {
+    fn check_given(&self, access: Access, memory: RemoteMemory, len: u64) -> Result<()> {
         let RemoteMemory { task, addr, .. } = memory;
         if self.locked().regions.hold(addr, len) {
             return Ok(());
@@ -298,7 +299,7 @@ impl Context {
     fn atomic(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
         self.usable()?;
         fits(variable, 8)?;
-        self.may_reach(Access::Atomic, variable, 8)?;
+        self.check_own(Access::Atomic, variable, 8)?;
         if variable.addr.is_multiple_of(8)
             && let Some(at) = self.direct(variable.task, variable.addr, 8)
         {

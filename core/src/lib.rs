@@ -4,6 +4,7 @@ mod api;
 pub mod bootstrap;
 mod buffers;
 pub mod clock;
+mod code;
 pub mod completion;
 pub mod config;
 pub mod context;

@@ -7,7 +7,7 @@ use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::ir::{Body, Item, Kind};
 use crate::isa::{self, Instr};
-use crate::verify::{Routines, blocks};
+use crate::routines::{Routines, blocks};
 
 /// Deeper programs stay with the plain interpreter, which needs no recursion.
 const DEEPEST: usize = 200;

@@ -4,8 +4,8 @@
 //! grammar, some with a broken word; [`differ`] builds sound ones and holds the compiled engine
 //! against the plain interpreter. A finding is a panic.
 
+use crate::routines::Routines;
 use crate::text::{assemble, disassemble};
-use crate::verify::Routines;
 use crate::{Density, Descriptor, Error, Machine, Piece, Registered, isa, verify};
 
 /// Bytes of a message that are looked at, each of them for itself: under Miri fewer.

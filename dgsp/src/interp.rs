@@ -8,7 +8,7 @@
 use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::isa::{self, Instr};
-use crate::verify::{Mode, Routines};
+use crate::routines::{Mode, Routines};
 
 /// One contiguous stretch that the program moves next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

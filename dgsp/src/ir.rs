@@ -11,11 +11,13 @@
 //! Two descriptions of the same bytes in the same order mostly have the same form then;
 //! [`Body::canonical`] makes sure of it for all but very long ones.
 
+mod loop_rolling;
+
 use std::sync::Arc;
 
-use crate::descriptor::Density;
+use crate::density::Density;
 use crate::error::Error;
-use crate::loop_rolling::roll_loops;
+use loop_rolling::roll_loops;
 
 /// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine
 /// takes 20 words, an MCOPY block 4, and rolls of a few blocks found by chance in index lists would

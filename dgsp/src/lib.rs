@@ -26,6 +26,7 @@
 
 pub mod ddm;
 mod decode;
+mod density;
 mod descriptor;
 mod encode;
 mod engine;
@@ -36,14 +37,15 @@ mod interp;
 mod ir;
 pub mod isa;
 mod layout;
-mod loop_rolling;
 mod packing;
 mod registered;
+mod routines;
 pub mod text;
 mod transfer;
 mod verify;
 
-pub use descriptor::{Density, Descriptor};
+pub use density::Density;
+pub use descriptor::Descriptor;
 pub use error::{Error, ErrorCode, Fault};
 pub use interp::{Machine, Piece};
 pub use layout::{Dim, Distribution, Layout, Order};

@@ -10,7 +10,8 @@ use crate::engine::plan::Plan;
 use crate::engine::run;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::interp::Machine;
-use crate::verify::{self, Routines, Verified};
+use crate::routines::Routines;
+use crate::verify::{self, Verified};
 
 /// A registered program (*LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP*). Immutable, so that any
 /// number of operations may use it at once; share it by `Arc` for the guide's reference counts.

@@ -25,7 +25,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use crate::descriptor::{Density, Descriptor};
+use crate::density::Density;
+use crate::descriptor::Descriptor;
 use crate::isa::{self, Instr};
 
 /// What the assembler can't read, and where.

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: from a fresh machine to a running four-task program and a speed table.
 
-use crate::{setup, sh, workspace};
+use crate::{packages, setup, sh, workspace};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ const PARTS: &[(&str, &str, &str)] = &[
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     setup::ensure("demo")?;
-    let packages = workspace::packages()?;
+    let packages = packages::all()?;
     let missing = missing_parts(&packages, &args.program);
     if !missing.is_empty() {
         bail!("the demo needs what this tree does not hold yet: {}", missing.join("; "));
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn missing_parts(packages: &[workspace::Package], program: &str) -> Vec<String> {
+fn missing_parts(packages: &[packages::Package], program: &str) -> Vec<String> {
     let mut missing = Vec::new();
     for (name, kind, what) in PARTS {
         let package = packages.iter().find(|p| p.name == *name);

@@ -5,7 +5,7 @@
 //! overflow and debug checks are on (`fuzz/Cargo.toml`). What is found meanwhile stays under
 //! `target/fuzz/`, so that the next run starts from it.
 
-use crate::{setup, sh, workspace};
+use crate::{packages, setup, sh, workspace};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     setup::ensure("fuzz")?;
     let manifest = workspace::root().join("fuzz/Cargo.toml");
     let mut targets: Vec<String> = Vec::new();
-    for package in workspace::packages_of(&manifest)? {
+    for package in packages::all_of(&manifest)? {
         targets.extend(package.targets_of("bin").map(str::to_owned));
     }
     if let Some(unknown) = args.only.iter().find(|name| !targets.contains(name)) {

@@ -1,8 +1,8 @@
 //! `cargo xtask install --prefix DIR`: a tree that programs build against and run from, from any
 //! directory.
 
-use crate::workspace::{self, Package};
-use crate::{setup, sh};
+use crate::packages::{self, Package};
+use crate::{setup, sh, workspace};
 use anyhow::{Context, Result, bail};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(dir) => std::path::absolute(dir)?.join(prefix.strip_prefix("/").unwrap_or(&prefix)),
         None => prefix.clone(),
     };
-    let packages = workspace::packages()?;
+    let packages = packages::all()?;
     let build = Build { packages: &packages, release: !args.debug };
     build.all()?;
 

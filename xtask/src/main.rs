@@ -10,6 +10,7 @@ mod demo;
 mod fuzz;
 mod install;
 mod nightly;
+mod packages;
 mod setup;
 mod sh;
 mod test;

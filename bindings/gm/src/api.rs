@@ -3,11 +3,11 @@
 use crate::abi::{MAX_SIZE, MIN_SIZE, RECEIVE_TOKENS, SEND_TOKENS, Status, max_length, min_size};
 use crate::events::{Pending, Received};
 use crate::forks::Maker;
-use crate::outgoing::Wish;
 use crate::port::Port as Inner;
 use crate::progress;
 use crate::settings::Settings;
 use crate::stream::{Op, Teller};
+use crate::wish::Wish;
 use lapis_adapters::channel::Address;
 use lapis_adapters::eth::port::Port as Wire;
 use std::collections::HashMap;

@@ -1,9 +1,10 @@
-//! Messages on their way in: order, buffers, other ports' puts and gets.
+//! Messages on their way in: their order, the buffers that they go to, and what their senders are
+//! told.
 
 use crate::abi::{FAST_MAX, Status, max_length};
 use crate::direct::Remote;
 use crate::events::{Pending, Received};
-use crate::memory::{memory, place};
+use crate::memory::place;
 use crate::net::Bytes;
 use crate::port::Port;
 use crate::stream::{Buffer, COPIED, Current, Held, InStream, Peer, Target};
@@ -344,44 +345,6 @@ impl Port {
                 && self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]))
             {
                 stream.tell(self.polls, quiet);
-            }
-        }
-    }
-
-    /// Sends what a get wants, as far as there is room.
-    fn serve_get(&mut self, peer: usize, priority: usize) {
-        if !matches!(
-            self.peers[peer].ins[priority].current,
-            Some(Current { target: Target::Source { .. }, .. })
-        ) {
-            return;
-        }
-        let task = self.peers[peer].task();
-        let room = (self.net.room(task) - Kind::Got.head()) as u64;
-        loop {
-            let stream = &self.peers[peer].ins[priority];
-            let Some(current @ Current { target: Target::Source { address }, len, moved, .. }) =
-                stream.current
-            else {
-                return;
-            };
-            let Some(from) = self.regions.find(address, len) else {
-                self.peers[peer].ins[priority].current = None;
-                return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-            };
-            let head = Head { a: moved, ..Head::new(Kind::Got, priority, stream.generation, stream.next) };
-            let step = room.min(len - moved);
-            // SAFETY: within memory that the program has registered and opened to others.
-            let bytes = unsafe { memory(from + moved, step as usize) };
-            if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(bytes)) {
-                return;
-            }
-            let stream = &mut self.peers[peer].ins[priority];
-            if moved + step < len {
-                stream.current = Some(Current { moved: moved + step, ..current });
-            } else {
-                stream.current = None;
-                self.ended(peer, priority, Outcome::Delivered);
             }
         }
     }

@@ -2,11 +2,11 @@
 //! the sender's help where it does not.
 
 use crate::events::Pending;
-use crate::outgoing::Wish;
 use crate::port::Port;
 use crate::rubbish_tests::daemon;
 use crate::settings::Settings;
 use crate::stream::{Op, Teller};
+use crate::wish::Wish;
 
 const SIZE: u32 = 21;
 const LEN: usize = (1 << SIZE) - 8;

@@ -2,11 +2,11 @@
 
 use crate::abi::Status;
 use crate::events::Pending;
-use crate::outgoing::Wish;
 use crate::port::Port;
 use crate::rubbish_tests::open;
 use crate::stream::{Link, Op, Teller};
 use crate::wire::{Head, Kind};
+use crate::wish::Wish;
 
 /// A peer that nothing is sent to, with a get of four bytes and a message behind it.
 fn begin(port: &mut Port, got: &mut [u8; 4], message: &[u8; 4]) -> usize {

@@ -36,9 +36,9 @@ mod settings;
 pub mod stream;
 mod telling;
 mod texts;
-mod unsound;
 mod watch;
 mod wire;
+mod wish;
 
 #[cfg(test)]
 mod lane_tests;

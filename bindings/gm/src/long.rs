@@ -1,15 +1,16 @@
 //! Long messages on their way in: how their bytes come. By a lane or through the window, as parts
 //! that their sender is asked for; or copied out of its memory, past the window and without its
-//! help.
+//! help. And what gets want of this process.
 
 use crate::abi::Status;
 use crate::direct::{Remote, SLICE};
 use crate::incoming::Outcome;
-use crate::memory::place;
+use crate::memory::{memory, place};
+use crate::net::Bytes;
 use crate::port::Port;
 use crate::stream::{Current, Target};
-use crate::wire::Head;
-use lapis_core::reliable::Nanos;
+use crate::wire::{Head, Kind};
+use lapis_core::reliable::{Channel, Nanos};
 use lapis_core::transport::copy::copy_long;
 
 /// For so long a long message's next bytes are waited for that its sender is to bring by a lane. A
@@ -141,6 +142,44 @@ impl Port {
             self.peers[peer].ins[priority].current = Some(Current { copied: copied + step, ..current });
         } else {
             self.is_there(peer, priority, &current);
+        }
+    }
+
+    /// Sends what a get wants, as far as there is room.
+    pub(crate) fn serve_get(&mut self, peer: usize, priority: usize) {
+        if !matches!(
+            self.peers[peer].ins[priority].current,
+            Some(Current { target: Target::Source { .. }, .. })
+        ) {
+            return;
+        }
+        let task = self.peers[peer].task();
+        let room = (self.net.room(task) - Kind::Got.head()) as u64;
+        loop {
+            let stream = &self.peers[peer].ins[priority];
+            let Some(current @ Current { target: Target::Source { address }, len, moved, .. }) =
+                stream.current
+            else {
+                return;
+            };
+            let Some(from) = self.regions.find(address, len) else {
+                self.peers[peer].ins[priority].current = None;
+                return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
+            };
+            let head = Head { a: moved, ..Head::new(Kind::Got, priority, stream.generation, stream.next) };
+            let step = room.min(len - moved);
+            // SAFETY: within memory that the program has registered and opened to others.
+            let bytes = unsafe { memory(from + moved, step as usize) };
+            if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(bytes)) {
+                return;
+            }
+            let stream = &mut self.peers[peer].ins[priority];
+            if moved + step < len {
+                stream.current = Some(Current { moved: moved + step, ..current });
+            } else {
+                stream.current = None;
+                self.ended(peer, priority, Outcome::Delivered);
+            }
         }
     }
 }

@@ -6,20 +6,9 @@ use crate::memory::{memory, place};
 use crate::net::{Bytes, PART};
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
-use crate::unsound::{NODE_BITS, too_long_a_datagram, unsound};
 use crate::wire::{Head, Kind};
+use crate::wish::{NODE_BITS, Wish, too_long_a_datagram, unsound};
 use lapis_core::reliable::Channel;
-
-/// A message that the program sends.
-pub(crate) struct Wish {
-    pub(crate) op: Op,
-    pub(crate) local: u64,
-    pub(crate) len: u64,
-    pub(crate) priority: u32,
-    pub(crate) node: u32,
-    pub(crate) port: u32,
-    pub(crate) teller: Teller,
-}
 
 impl Port {
     /// Takes a send token for a call. False: there is none, and the program has been told.

@@ -5,7 +5,7 @@ use crate::port::Port;
 use crate::settings::Settings;
 use crate::stream::Op;
 use crate::wire::{Head, Kind, LONG};
-use crate::{outgoing, stream};
+use crate::{stream, wish};
 use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
 use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
@@ -64,7 +64,7 @@ fn units_of_a_peer_that_keeps_no_rules_cost_nothing_but_its_own_messages() {
             let teller = stream::Teller::Event;
             let local = memory.as_ptr().expose_provenance() as u64;
             let (op, node) = (Op::Message { size: 14 }, port.node);
-            port.send(outgoing::Wish { op, local, len: 9000, priority: 0, node, port: 2, teller });
+            port.send(wish::Wish { op, local, len: 9000, priority: 0, node, port: 2, teller });
         }
         let kinds = [Kind::Message, Kind::LongMessage, Kind::Put, Kind::LongPut, Kind::Get, Kind::Go];
         let more = [Kind::Part, Kind::Got, Kind::Done, Kind::Failed, Kind::Datagram];

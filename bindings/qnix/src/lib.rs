@@ -65,9 +65,13 @@ mod post;
 #[cfg(not(loom))]
 mod protocol;
 #[cfg(not(loom))]
+mod state;
+#[cfg(not(loom))]
 mod tree;
 #[cfg(not(loom))]
 mod wait;
+#[cfg(not(loom))]
+mod wire;
 
 #[cfg(not(loom))]
 pub use abi::{CONTEXTS, PACKET_SIZE, POOL_MAX, SEND_MAX, SHORT_MAX};

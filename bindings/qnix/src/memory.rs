@@ -38,6 +38,18 @@ impl Segment {
     }
 }
 
+/// The bytes of segments in one piece.
+pub(crate) fn gathered(segments: &[Segment]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(segments.iter().map(|segment| segment.len).sum());
+    for segment in segments {
+        // SAFETY: the program has lent the memory to the command that is under way.
+        all.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(segment.address), segment.len)
+        });
+    }
+    all
+}
+
 /// Where a command's data is: as a rule in one piece, for which nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Segments {

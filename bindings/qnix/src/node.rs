@@ -1,114 +1,20 @@
-//! A process of a QNIX job: how it joins, what it keeps, and how it leaves.
+//! A process of a QNIX job: how it joins, and how it leaves.
 
 use crate::abi::Hps;
 use crate::board::{self, Boards, Host, Writer};
-use crate::contexts::{Receives, Sends};
 use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result, of_core};
-use crate::groups::Groups;
-use crate::matching::Matching;
-use crate::memory::{Memory, page_size};
+use crate::memory::page_size;
 use crate::names::{Name, Names, boards_of_cards, card};
 use crate::outbox::{self, Letter, Outbox};
-use crate::protocol::{self, END, send_words};
+use crate::protocol;
+use crate::state::{Looks, Shared, State};
+use crate::wire::{END, send_words};
 use lapis_core::Context;
-use lapis_core::context::{Access, BriefAccess, Guarded, RawHooks};
+use lapis_core::context::{Access, BriefAccess, RawHooks};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// What calls and handlers share. The context's own lock guards the state: handlers hold it
-/// already, and a message needs no other one. Whoever has the state calls nothing of core that may
-/// wait or run a handler.
-pub(crate) struct Shared {
-    pub(crate) hps: Arc<Hps>,
-    state: Guarded<State>,
-}
-
-pub(crate) struct State {
-    pub(crate) sends: Sends,
-    pub(crate) receives: Receives,
-    pub(crate) matching: Matching,
-    pub(crate) memory: Memory,
-    pub(crate) groups: Groups,
-    /// This process's board, where its host has boards.
-    pub(crate) board: Option<Writer>,
-    /// The first task of each task's host; empty before all are known.
-    pub(crate) hosts: Arc<[u32]>,
-    /// Threads of this process that wait in a call.
-    pub(crate) waits: u32,
-    /// Tasks that have ended, well or not.
-    pub(crate) gone: HashSet<u32>,
-    /// Known as soon as all processes have told theirs.
-    pub(crate) names: Option<Arc<Names>>,
-}
-
-/// Who is to look before a thread sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looks {
-    /// The threads that wait for commands, of which the one that is about to sleep may be one.
-    WhoWaits,
-    /// None waits: whoever polls, once it has been asked to.
-    Somebody,
-}
-
-impl Shared {
-    #[inline(always)]
-    pub(crate) fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, State> {
-        self.state.lock(context)
-    }
-
-    /// As [`lock`](Self::lock), for a handler that calls nothing of core meanwhile.
-    ///
-    /// # Safety
-    /// The calling thread holds the context's lock.
-    #[inline(always)]
-    pub(crate) unsafe fn in_handler<R>(&self, context: &Context, work: impl FnOnce(&mut State) -> R) -> R {
-        // SAFETY: the caller's promise.
-        unsafe { self.state.in_handler(context, work) }
-    }
-}
-
-impl State {
-    pub(crate) fn new(hps: &Arc<Hps>) -> Self {
-        Self {
-            sends: Sends::new(hps),
-            receives: Receives::new(hps),
-            matching: Matching::default(),
-            memory: Memory::new(),
-            groups: Groups::default(),
-            board: None,
-            hosts: Arc::default(),
-            waits: 0,
-            gone: HashSet::new(),
-            names: None,
-        }
-    }
-
-    /// A process has ended: after so many messages to this one, or it died.
-    pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>, out: &mut Outbox) {
-        // What it has left on its board counts, and what it was about to ask for.
-        self.answer();
-        self.look(out);
-        self.gone.insert(task);
-        if let Some(writer) = &mut self.board {
-            writer.left(task);
-        }
-        self.matching.ended(task, messages);
-        for at in self.matching.in_vain(task) {
-            self.receives.end(at, Err(Error::Peer));
-        }
-        for at in self.sends.waiting_for(task) {
-            self.sends.end(at, Err(Error::Peer));
-        }
-        if messages.is_none() {
-            for at in self.receives.waiting_for(task) {
-                self.receives.end(at, Err(Error::Peer));
-            }
-        }
-        self.left_groups(task, out);
-    }
-}
 
 /// A process of the job.
 pub(crate) struct Node {
@@ -130,7 +36,7 @@ impl Node {
     /// As [`lock`](Self::lock), for what is over soon and waits for nothing.
     #[inline(always)]
     pub(crate) fn briefly(&self) -> BriefAccess<'_, State> {
-        self.shared.state.briefly(&self.context)
+        self.shared.briefly(&self.context)
     }
 
     /// Joins the job that the environment announces, under a name. Returns when all processes of
@@ -138,8 +44,7 @@ impl Node {
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
         diagnostics::install();
         let hps = Arc::new(Hps::new([name.application, name.process], size, page_size()));
-        let state = Guarded::new(State::new(&hps));
-        let shared = Arc::new(Shared { hps, state });
+        let shared = Arc::new(Shared::new(hps));
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::qnix", "qx_init: {}", error.with_causes());
             Error::Job

@@ -2,8 +2,7 @@
 
 use crate::contexts::Key;
 use crate::error::Error;
-use crate::groups;
-use crate::protocol::{BROKEN, CLEAR, ENTERED, LOOK, NOTICE, send_words};
+use crate::wire::{BROKEN, CLEAR, ENTERED, FORMED, LOOK, NOTICE, send_words};
 use lapis_core::Context;
 
 /// A short message to another process's library.
@@ -38,8 +37,7 @@ pub(crate) fn send(context: &Context, letters: &Outbox) {
             }
             Letter::Look { to } => send_words(context, to, LOOK, []),
             Letter::Refusal { to, group, error } => {
-                groups::refuse(context, to, group, error);
-                Ok(())
+                send_words(context, to, FORMED, [group as u32, error.number() as u32])
             }
         };
     }

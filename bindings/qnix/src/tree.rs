@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::matching::Bytes;
 use crate::memory::Segment;
 use crate::outbox::{Letter, Outbox};
-use crate::protocol::{TREE, send_owned, words_of};
+use crate::wire::{TREE, send_owned, words_of};
 use lapis_core::Context;
 use std::sync::Arc;
 

@@ -3,8 +3,9 @@
 use crate::abi::{doorbell, state_of};
 use crate::board::Boards;
 use crate::error::{Error, Result, of_core};
-use crate::node::{Looks, Node, State};
+use crate::node::Node;
 use crate::outbox::{self, Outbox};
+use crate::state::{Looks, State};
 use lapis_core::context::Access;
 use lapis_core::sync::{AtomicI32, spin_loop};
 

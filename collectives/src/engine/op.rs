@@ -284,7 +284,8 @@ impl Op {
     pub(crate) fn fold(&self, from: Span, into: Span, side: Side) {
         let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
         match &self.fold {
-            // SAFETY: as for `copy`; spans that are folded do not overlap.
+            // SAFETY: the starter of the operation vouches for its buffers, the schedule's tests
+            // for its spans; those that are folded do not overlap.
             Fold::Kernel(kernel) => unsafe { kernel(into, from, len / self.size) },
             Fold::User(fold) => {
                 // SAFETY: spans lie within the operation's buffers and do not overlap; nobody else

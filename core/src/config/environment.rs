@@ -1,7 +1,7 @@
 //! Variables as they were when somebody looked.
 
 use super::Origin;
-use super::tuning::{self, TUNING, tuning_path};
+use super::tuning::{self, TUNING, processor};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ impl Environment {
     /// The same with the values of the tuning file that it names, or that is the user's.
     #[must_use]
     pub fn with_tuning_file(mut self) -> Self {
-        self.path = tuning_path(&self);
+        self.path = self.place_of_tuning_file();
         let Some(path) = &self.path else { return self };
         match tuning::read(path) {
             Ok(Some(values)) => self.tuned = values,
@@ -60,6 +60,21 @@ impl Environment {
             Err(no) => self.problem = Some(no.why),
         }
         self
+    }
+
+    /// Where the tuning file is, whether it is there or not: what `LAPIS_TUNING` names, else a file
+    /// of this kind of processor in the user's cache. `None`: there shall be none, or the user has
+    /// no home.
+    fn place_of_tuning_file(&self) -> Option<PathBuf> {
+        match self.get(TUNING).map(str::trim).filter(|text| !text.is_empty()) {
+            Some("none") => None,
+            Some(named) => Some(named.into()),
+            None => {
+                let folder = |name| self.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+                let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+                Some(cache.join("lapis").join(format!("tuning-{}", processor())))
+            }
+        }
     }
 
     /// The value of a variable, of the environment or else of the tuning file.
@@ -95,5 +110,24 @@ impl Environment {
     /// All variables of the environment, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_tuning_file_is_in_the_users_cache_unless_it_is_named() {
+        let path =
+            |pairs: &[(&str, &str)]| Environment::from_pairs(pairs.iter().copied()).place_of_tuning_file();
+        let name = format!("lapis/tuning-{}", processor());
+        assert_eq!(path(&[("HOME", "/h")]), Some(Path::new("/h/.cache").join(&name)));
+        assert_eq!(path(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some(Path::new("/c").join(&name)));
+        assert_eq!(path(&[("HOME", "/h"), (TUNING, "/t")]), Some("/t".into()));
+        assert_eq!(path(&[("HOME", "/h"), (TUNING, "none")]), None);
+        assert_eq!(path(&[("HOME", "relative")]), None);
+        assert!(!processor().is_empty() && !processor().contains('/'));
     }
 }

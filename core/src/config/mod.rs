@@ -3,7 +3,8 @@
 //! - `table.rs` declares every variable of core's: the guide's `MP_*` and `LAPI_*` (LAPI Guide,
 //!   appendix D and chapters 5 and 16) and ours, `LAPIS_*`. Type, unit, range, default and help
 //!   stand there and nowhere else. Those that belong to one transport are declared by it, in the
-//!   same form ([`Declaration`](crate::transport::Declaration)), and read by `declared.rs`.
+//!   same form ([`Declaration`](crate::transport::Declaration)), and read by
+//!   `declare.rs`.
 //! - [`Config::from_env`] reads an [`Environment`] — a snapshot, so tests need no process
 //!   environment — into typed [`Setting`]s, each of which remembers where its value came from.
 //! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`], what transports declare, and
@@ -22,6 +23,7 @@
 
 mod attributes;
 mod choices;
+mod declare;
 mod declared;
 mod environment;
 mod kind;
@@ -47,10 +49,10 @@ pub use names::{DEPRECATED, LAUNCHER_PREFIX};
 pub use set_error::SetError;
 pub use suggest::nearest;
 pub use table::{Config, VARIABLES};
-pub use tuning::{TUNING, is_tunable, processor, tuning_path, write_tuning};
+pub use tuning::{TUNING, is_tunable, processor, write_tuning};
 pub use value::{CommonTasks, Device, InetAddrs, Instances, NetworkWindows};
 
-use crate::error::LapiCode;
+use crate::code::LapiCode;
 use std::fmt;
 
 /// Where an effective value came from.
@@ -63,8 +65,6 @@ pub enum Origin {
     Environment,
     /// The tuning file.
     Tuning,
-    /// A call of LAPI_Senv or its Rust counterpart.
-    Senv,
     /// The program, through the builder.
     Builder,
 }
@@ -75,7 +75,6 @@ impl fmt::Display for Origin {
             Self::Default => "default",
             Self::Environment => "environment",
             Self::Tuning => "tuning file",
-            Self::Senv => "Senv",
             Self::Builder => "builder",
         })
     }
@@ -103,8 +102,7 @@ impl<T> Setting<T> {
         self.origin
     }
 
-    /// Replaces the value. Ranges are not checked: [`Config::set`] does that for text, the
-    /// attribute setters for Senv.
+    /// Replaces the value. Ranges are not checked: [`Config::set`] does that.
     pub fn replace(&mut self, value: T, origin: Origin) {
         *self = Self::new(value, origin);
     }

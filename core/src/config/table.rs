@@ -9,7 +9,7 @@ use super::kind::{Kind, Unit};
 use super::typed::Typed;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 use super::{ConfigError, Group, Listed, Origin, SetError, Setting, Variable, Warning};
-use crate::error::LapiCode;
+use crate::code::LapiCode;
 use std::path::PathBuf;
 use std::time::Duration;
 

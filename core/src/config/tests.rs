@@ -274,20 +274,6 @@ fn deprecated_names_are_reported() {
 }
 
 #[test]
-fn senv_bounds_more_tightly_than_the_environment() {
-    let mut config = Config::default();
-    config.senv_ack_threshold(30).unwrap();
-    assert_eq!((*config.ack_thresh, config.ack_thresh.origin()), (30, Origin::Senv));
-    assert_eq!(config.senv_ack_threshold(31).unwrap_err().code(), LapiCode::ERR_SET_VAL);
-    assert_eq!(config.senv_ack_threshold(0).unwrap_err().code(), LapiCode::ERR_SET_VAL);
-    config.senv_timeout(10).unwrap();
-    config.senv_timeout(86400).unwrap();
-    assert!(config.senv_timeout(9).is_err());
-    assert!(config.senv_timeout(86401).is_err());
-    assert_eq!(*config.timeout, Duration::from_secs(86400));
-}
-
-#[test]
 fn the_builder_sets_by_name_with_the_same_checks() {
     let mut config = Config::default();
     assert_eq!(config.set("LAPIS_SPIN_US", "7", Origin::Builder), Ok(None));

@@ -5,12 +5,11 @@
 //! among ways to the same result may stand there, so that a file that is wrong costs time and
 //! nothing else. It counts only if nobody but root and the user can have written it.
 
-use super::Environment;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Names the file; `none`: there is none.
 pub const TUNING: &str = "LAPIS_TUNING";
@@ -41,21 +40,6 @@ pub fn processor() -> String {
     }
     #[cfg(not(target_arch = "x86_64"))]
     std::env::consts::ARCH.to_owned()
-}
-
-/// Where the tuning file is, whether it is there or not: what `LAPIS_TUNING` names, else a file of
-/// this kind of processor in the user's cache. `None`: there shall be none, or the user has no
-/// home.
-pub fn tuning_path(env: &Environment) -> Option<PathBuf> {
-    match env.get(TUNING).map(str::trim).filter(|text| !text.is_empty()) {
-        Some("none") => None,
-        Some(named) => Some(named.into()),
-        None => {
-            let folder = |name| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
-            Some(cache.join("lapis").join(format!("tuning-{}", processor())))
-        }
-    }
 }
 
 /// Why a tuning file does not count.
@@ -157,6 +141,7 @@ pub fn write_tuning(path: &Path, about: &str, values: &[(&str, &str)]) -> io::Re
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     struct Dir(PathBuf);
 
@@ -217,17 +202,5 @@ mod tests {
         std::fs::write(&file, vec![b'#'; LONGEST as usize]).unwrap();
         assert!(read(&file).unwrap_err().why.contains("not a file of less than"));
         assert!(read(&dir.0).unwrap_err().why.contains("not a file"), "a folder");
-    }
-
-    #[test]
-    fn the_file_is_in_the_users_cache_unless_it_is_named() {
-        let path = |pairs: &[(&str, &str)]| tuning_path(&Environment::from_pairs(pairs.iter().copied()));
-        let name = format!("lapis/tuning-{}", processor());
-        assert_eq!(path(&[("HOME", "/h")]), Some(Path::new("/h/.cache").join(&name)));
-        assert_eq!(path(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some(Path::new("/c").join(&name)));
-        assert_eq!(path(&[("HOME", "/h"), (TUNING, "/t")]), Some("/t".into()));
-        assert_eq!(path(&[("HOME", "/h"), (TUNING, "none")]), None);
-        assert_eq!(path(&[("HOME", "relative")]), None);
-        assert!(!processor().is_empty() && !processor().contains('/'));
     }
 }

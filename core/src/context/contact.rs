@@ -1,7 +1,7 @@
 //! First contact with peers that a transport gets to know when they are needed
 //! ([`Caps::LATE_CONTACT`]): in jobs of many tasks on one machine, where most pairs never talk.
 
-use super::{Context, Locked, State};
+use super::{Context, Locked};
 use crate::state::PeerState;
 use crate::transport::{Caps, PeerId, Window};
 
@@ -28,13 +28,6 @@ impl Locked<'_> {
         shared.flags.met(peer, &window);
         shared.windows[peer as usize].met(&window);
         self.find_lane(peer);
-    }
-}
-
-impl State {
-    /// Whether a peer was ever talked to, or has talked to this task.
-    pub(crate) fn has_contact(&mut self, peer: PeerId) -> bool {
-        self.peers[peer].met || self.link_to(peer).is_some_and(|link| link.send_lane(peer).is_some())
     }
 }
 

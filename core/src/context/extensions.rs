@@ -1,24 +1,28 @@
 //! What layers between core and the program keep with a context.
 
-use super::Context;
 use crate::sync::blocking::Mutex;
 use crate::transport::PeerId;
 use std::any::Any;
 use std::sync::{Arc, OnceLock, PoisonError};
 
-/// See [`Context::watch_peers`].
-pub(super) type Watch = dyn Fn(&Context, PeerId) + Send + Sync;
+/// See [`Context::watch_peers`](super::Context::watch_peers).
+pub(super) type Watch<C> = dyn Fn(&C, PeerId) + Send + Sync;
 
-/// What layers keep.
-#[derive(Default)]
-pub(crate) struct Extensions {
+/// What layers keep with a context `C`.
+pub(crate) struct Extensions<C> {
     /// States of layers, by type.
     states: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
     /// Told of the loss of peers.
-    pub(super) watch: OnceLock<Box<Watch>>,
+    pub(super) watch: OnceLock<Box<Watch<C>>>,
 }
 
-impl Extensions {
+impl<C> Default for Extensions<C> {
+    fn default() -> Self {
+        Self { states: Mutex::default(), watch: OnceLock::new() }
+    }
+}
+
+impl<C> Extensions<C> {
     /// The value of this type; made by `make` when it is first asked for.
     pub(super) fn get_or_make<T: Any + Send + Sync, E>(
         &self,

@@ -12,13 +12,14 @@
 //! a packet, which wakes it. The owner shows, then looks at the word; the peer takes its word back,
 //! then looks once more: one of both sees the other's.
 
-use super::Locked;
+mod look;
+
 use super::card::address_in;
 use super::tally::allocate_for_peers;
 use crate::state::STEPS;
 use crate::sync::membarrier;
 use crate::sync::placed::{AtomicU32, AtomicU64};
-use crate::sync::{AtomicPtr, Ordering, spin_loop};
+use crate::sync::{AtomicPtr, Ordering};
 use crate::transport::{Link, PeerId, Window};
 use std::ptr::NonNull;
 
@@ -26,15 +27,6 @@ use std::ptr::NonNull;
 const LOOKS: u32 = 1;
 /// It has not said so, or sleeps.
 const NEEDS_PACKETS: u32 = 0;
-
-/// Looks at a flag alone, which take a few microseconds; the first of them follow each other at
-/// once.
-const LOOKS_ALONE: u32 = 1500;
-const EAGER_LOOKS: u32 = 64;
-
-/// Where cores are wanted, each look gives the core away. So many before everything else is looked
-/// at, too: a barrier takes two turns at most if nobody computes.
-const LOOKS_WHEN_CROWDED: u32 = 2;
 
 /// What a task has shown for one step.
 #[repr(C, align(64))]
@@ -196,44 +188,5 @@ impl Drop for Asleep<'_> {
     fn drop(&mut self) {
         self.flags.asleep.fetch_sub(1, Ordering::Relaxed);
         self.flags.say(self.wakes, LOOKS);
-    }
-}
-
-impl Locked<'_> {
-    /// Looks for a few microseconds, or some turns of the core, whether a task has shown something.
-    /// No packets are taken meanwhile.
-    #[inline]
-    pub(crate) fn look_soon(&mut self, of: PeerId, there: impl Fn(&Self) -> bool) -> bool {
-        let shared = self.shared();
-        if shared.flags.area(of).is_none() {
-            return there(self);
-        }
-        if shared.crowding.is_crowded() {
-            return self.look_in_turns(&there);
-        }
-        for look in 0..LOOKS_ALONE {
-            if there(self) {
-                return true;
-            }
-            if look >= EAGER_LOOKS {
-                spin_loop();
-                if shared.lock.is_wanted() {
-                    break;
-                }
-            }
-        }
-        false
-    }
-
-    fn look_in_turns(&mut self, there: &dyn Fn(&Self) -> bool) -> bool {
-        for _ in 0..LOOKS_WHEN_CROWDED {
-            if there(self) {
-                return true;
-            }
-            if !self.give_core_away() {
-                break;
-            }
-        }
-        there(self)
     }
 }

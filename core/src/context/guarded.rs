@@ -1,8 +1,8 @@
 //! State of a layer above core that the context's own lock guards.
 //!
-//! Handlers run under the lock, and each call to core takes it. A layer whose state has a lock of
-//! its own pays for that beside it: two locked instructions for each access, which wait until
-//! everything written before has left the processor, a message to a peer first of all.
+//! Handlers run under the lock, and each call to core takes it. A second lock, for the layer's own
+//! state, would cost two more locked instructions for each access, which wait until everything
+//! written before has left the processor: above all a message to a peer.
 
 use super::{Context, Shared};
 use crate::error::Result;

@@ -92,7 +92,8 @@ impl Attached {
     #[inline(always)]
     pub fn get(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         match self.place(offset, into.len() as u64)? {
-            // SAFETY: as for `put`.
+            // SAFETY: within the attached range; never borrowed, and racing tasks leave some
+            // mixture of bytes.
             Some(from) => unsafe { copy_watched(from, into.as_mut_ptr(), into.len()) },
             None => return self.context.get_bytes(self.part(offset, into.len() as u64)?, into),
         }

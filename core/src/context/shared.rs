@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     pub(super) listed: Mutex<Vec<Vec<SocketAddr>>>,
     pub(crate) handlers: HandlerTable,
     /// What layers between core and the program keep.
-    pub(super) extensions: Extensions,
+    pub(super) extensions: Extensions<Context>,
     pub(crate) completions: CompletionQueue,
     pub(crate) sleepers: Sleepers,
     pub(crate) attributes: Attributes,

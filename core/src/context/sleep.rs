@@ -32,8 +32,8 @@ impl Locked<'_> {
         // afterwards sees us.
         s.count.fetch_add(1, Ordering::Relaxed);
         let armed = self.arm();
-        // A link that has something is not armed any more, for those neither who sleep already. Who
-        // finds it handles it, but may have what it waits for before.
+        // A link that has something is no longer armed, not for those either who sleep already.
+        // Whoever finds it handles it, unless it has what it waits for before.
         self.links.unarmed = !armed && s.count.load(Ordering::Relaxed) > 1;
         let limit = self.links.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {

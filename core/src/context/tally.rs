@@ -6,9 +6,9 @@
 //! lines. Where a peer's memory is not mapped, this task counts in memory of its own, which the
 //! peer fetches by a direct copy when it is asked for its statistics.
 
-use super::State;
 use super::card::{address_in, epoch_of};
 use crate::buffers::Direction;
+use crate::state::State;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status, Window};
@@ -197,7 +197,7 @@ impl Tallies {
     }
 
     /// Fetches what a peer has counted, if it can be had.
-    fn fetch(&self, task: PeerId, state: &mut State) {
+    fn fetch<C>(&self, task: PeerId, state: &mut State<C>) {
         let Some(fetched) = self.fetched.get(task as usize) else { return };
         if let Some(counts) = fetched.now(task, state) {
             fetched.last.set(counts);
@@ -211,7 +211,13 @@ impl Tallies {
     }
 
     /// Adds what was counted, on both sides. The links are open.
-    pub(crate) fn add_to(&self, statistics: &mut Statistics, state: &mut State, me: PeerId, fetch: Fetch) {
+    pub(crate) fn add_to<C>(
+        &self,
+        statistics: &mut Statistics,
+        state: &mut State<C>,
+        me: PeerId,
+        fetch: Fetch,
+    ) {
         match fetch {
             Fetch::All => self.askable.iter().for_each(|task| self.fetch(*task, state)),
             Fetch::Next => self.next().into_iter().for_each(|task| self.fetch(task, state)),
@@ -245,7 +251,7 @@ impl Tallies {
 
 impl Fetched {
     /// What is there now; none if nothing is to be fetched, or it can't be.
-    fn now(&self, peer: PeerId, state: &mut State) -> Option<[u64; 2]> {
+    fn now<C>(&self, peer: PeerId, state: &mut State<C>) -> Option<[u64; 2]> {
         let same = state.peers[peer].process.is_none_or(|process| Some(process) == self.process);
         if self.at == 0 || !same || !state.has_contact(peer) {
             return None;

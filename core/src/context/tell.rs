@@ -1,4 +1,4 @@
-//! Writing the page: what a wait is for when it begins to last, and the rest now and then.
+//! Writing the status page: what a wait is for when it begins to last, and the rest now and then.
 
 use super::tally::Fetch;
 use super::{Locked, State};

@@ -252,8 +252,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Whoever sleeps was not asleep in vain when it began to; now it is: it looks once more, and
-    /// arms the links if it sleeps again.
+    /// Wakes those who sleep on links that are not armed any more, which would wake nobody: they
+    /// look once more, and arm the links if they sleep again.
     #[cold]
     pub(super) fn let_sleepers_arm(&mut self) {
         self.links.unarmed = false;

@@ -3,10 +3,9 @@
 //! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened, where,
 //! with the numbers and what to do. Every `Error` maps to one code by [`Error::code`].
 
-mod code;
 mod refusal;
 
-pub use code::{ALIASES, CODES, CodeEntry, LapiCode, OWN_CODES, Severity};
+pub use crate::code::{ALIASES, CODES, CodeEntry, LapiCode, OWN_CODES, Severity};
 pub use refusal::{Access, Reason, Refusal};
 
 use crate::config::{ConfigError, SetError};
@@ -338,19 +337,6 @@ pub enum Error {
         attempt: &'static str,
     },
 
-    /// A value outside the range of a runtime attribute.
-    #[error("{attribute} cannot be set to {value}: it takes {min} to {max}")]
-    SetValue {
-        /// The attribute's name.
-        attribute: &'static str,
-        /// The value that was passed.
-        value: i64,
-        /// The smallest value.
-        min: i64,
-        /// The largest value.
-        max: i64,
-    },
-
     /// Vectors that do not describe a transfer.
     #[error("{side} vector, element {element}: {problem}")]
     Vector {
@@ -440,7 +426,7 @@ impl Error {
             Self::CounterValue { .. } => LapiCode::ERR_CNTR_VAL,
             Self::MultipleWaiters { .. } => LapiCode::ERR_MULTIPLE_WAITERS,
             Self::QueryType { .. } => LapiCode::ERR_QUERY_TYPE,
-            Self::SetValue { .. } | Self::UnknownSetting { .. } => LapiCode::ERR_SET_VAL,
+            Self::UnknownSetting { .. } => LapiCode::ERR_SET_VAL,
             Self::NullPointer { code, .. }
             | Self::Vector { code, .. }
             | Self::Dgsp { code, .. }

@@ -65,8 +65,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A whole active message of which the origin wants to hear no more. If its handler wants more
-    /// than nothing, the message is found in its packet anew, so that little outlives the handler.
+    /// A whole active message of which the origin wants to hear no more. If its handler wants
+    /// anything done, the packet is read once more, so that little need be kept during the handler.
     #[inline(always)]
     fn short_arrived(&mut self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
         let ShortMessage { number, handler, target_counter, user_header, data } = message;

@@ -285,7 +285,7 @@ impl Locked<'_> {
         }
         let mut header = Header::new(Kind::Put, 0, remote);
         header.flags |= if transfer.checked { CHECKED } else { 0 };
-        // SAFETY: as for the destination of a get: valid until the program is told.
+        // SAFETY: whoever began the transfer vouched for its memory until it is told.
         let source = unsafe { TrustedSource::new(Source::Contiguous(local.cast_const(), left)) };
         let (origin, completion) = (Notify::None, then);
         self.send_message(Departure { target: peer, header, user_header: &[], source, origin, completion })

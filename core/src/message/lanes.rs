@@ -128,8 +128,8 @@ impl State {
         self.statistics.path_mut(Path::SharedMemory).packets_sent += 1;
     }
 
-    /// Sends a packet in the lane to its target, through the table only what that lane's receiver
-    /// asks for. `None`: it can't go this way, nothing has happened.
+    /// Sends a packet in the lane to its target; the transport's table is called only if the lane's
+    /// receiver asks for something. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn packet_in_lane(&mut self, target: PeerId, head: &[u8], data: &[u8]) -> Option<Status> {
         let peer = &self.peers[target];
@@ -295,8 +295,8 @@ impl Locked<'_> {
                         if worked || shared.lock_is_wanted() {
                             return Ok(None);
                         }
-                        // The next one is looked for in the same lane. Others have their turn when
-                        // everything is looked at, which some messages later is the case.
+                        // The next one is looked for in the same lane. Others have their turn some
+                        // messages later, when everything is looked at.
                         let Some(now) = self.lanes_of_idle() else { return Ok(None) };
                         (lanes, looks, for_answer) = (now, 0, false);
                     }
@@ -327,10 +327,10 @@ impl Locked<'_> {
         inbound.answer_due > 0 && !without(Optimization::AnswerPauses)
     }
 
-    /// Handles a message where it lies, and in a stream those behind it in the lane's slots; then
-    /// gives back the mailbox that brought the first one, if one did. Says whether that left work
-    /// to do, with which it has gone on, too. A function of its own: the loops that wait keep their
-    /// registers.
+    /// Handles a message where it lies, and in a stream those behind it in the lane's slots. Goes
+    /// on with work that this has left, and says whether there was any. Then gives back the mailbox
+    /// that brought the first message, if one did. A function of its own: the loops that wait keep
+    /// their registers.
     ///
     /// # Safety
     /// The message was just taken from the lane: it stays in place, and its sender leaves it alone,
@@ -362,7 +362,7 @@ impl Locked<'_> {
             if left == 0 || self.has_work() || self.shared().lock_is_wanted() {
                 break;
             }
-            // SAFETY: lane and message as above; what was taken last is done with.
+            // SAFETY: the lane is alive and this task's; what was taken last is done with.
             match unsafe { (*lane).take_next() } {
                 Some(next) => (data, len) = next,
                 None => break,

@@ -1,6 +1,9 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `mapped`: puts and gets by loads and stores of this task's own;
+//! * `request`, `lanes`: short requests and messages that this task writes into a lane itself, and
+//!   reads from one;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `keyed`: transfers to and from registered memory;
 //! * `lent`: memory that this task registers for one transfer, which its peer carries out;
@@ -30,6 +33,7 @@ mod fragment;
 mod keyed;
 mod lanes;
 mod lent;
+mod mapped;
 mod packet;
 mod reassembly;
 mod recall;

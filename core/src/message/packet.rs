@@ -322,8 +322,9 @@ impl Locked<'_> {
         }
     }
 
-    /// A link does not take a packet of which no call can tell the program. If the peer is gone, so
-    /// is the wish for it. If not, what misses it would wait for ever: the peer counts as lost.
+    /// A link has refused a packet for good, and no call is under way that could tell the program.
+    /// A peer that is gone does not want the packet. One that is there would wait for it for ever:
+    /// it counts as lost.
     #[cold]
     pub(super) fn packet_refused(&mut self, peer: PeerId, status: Status) {
         if status != Status::PeerDown {
@@ -353,8 +354,8 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether a packet without room must be kept instead of waited with: inside a handler, and for
-    /// a peer whose epoch is not known yet.
+    /// Whether a packet that finds no room must be kept, because its sender may not wait: inside a
+    /// handler, and for a peer whose epoch is not known yet.
     pub(super) fn may_not_wait(&self, peer: PeerId) -> bool {
         self.dispatching > 0 || self.may_hold(peer)
     }

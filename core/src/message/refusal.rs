@@ -1,12 +1,12 @@
 //! Puts, gets and atomics that a target refuses: what it answers, and what becomes of them at their
 //! origin.
 //!
-//! The safe interface lets the target check that it has given out the memory; atomics need a
-//! variable; and what a target is to put into an origin's memory its transport may fail to carry.
-//! The answer ends the operation. Who owns what it works on, or waits in its call, is told the
-//! [`Refusal`]. Counters count successes only, so where nobody but a counter waits, the origin's
-//! error handler is told. The target counts no counter. For fences the operation is done, as any
-//! that has failed.
+//! A target refuses for one of three reasons: the safe interface had it check whether it gives the
+//! memory to others, and it does not; there is no variable for an atomic; its transport fails to
+//! carry what a get asks it to put into the origin's memory. The answer ends the operation. Whoever
+//! owns what it works on, or waits in its call, is told the [`Refusal`]. Counters count successes
+//! only, so where nobody but a counter waits, the origin's error handler is told. The target counts
+//! no counter. For fences the operation is done, as any that has failed.
 
 use super::{Operation, Reassembly, TrustedDestination, Waiting};
 use crate::Context;

@@ -3,8 +3,8 @@
 //! into the lane to their target at once.
 //!
 //! On this way nothing is described in memory but the [`Operation`] itself. A description that is
-//! written field by field and then moved, which takes wider loads, waits for all stores before it:
-//! with them for the lane's lines to come from their reader.
+//! written field by field is moved by wider loads, which wait until all stores before them are
+//! done. Those to the lane are among them, and its lines have to come from their reader first.
 
 use super::lanes::write_packet;
 use super::{Destination, MAX_OPERATIONS, Operation, Short, TrustedDestination, Waiting};
@@ -125,7 +125,8 @@ impl State {
         Some(news)
     }
 
-    /// Asks for a few bytes in the lane to whoever has them; the result is as above.
+    /// Asks for a few bytes in the lane to whoever has them; gives what the target's attention word
+    /// says. `None`: it can't go this way, nothing has happened.
     ///
     /// # Safety
     /// As for [`Context::get_at_once`].

@@ -1,9 +1,10 @@
 //! Puts and gets: which way the bytes go.
 //!
-//! Through a window into the peer's memory, if there is one there: a load or a store. Otherwise in
-//! one packet, if the bytes fit. Longer ones are copied by the transport (cross-memory attach,
-//! RDMA) or go in several packets: `bulk` says which of the two where the transport, the length or
-//! the program decides it; `copy_choice` where both are quick, by the times of former transfers.
+//! Through a window into the peer's memory, if there is one: a load or a store (`mapped`).
+//! Otherwise in one packet, if the bytes fit. Longer ones are copied by the transport (cross-memory
+//! attach, RDMA) or go in several packets. Which of the two, `bulk` says where the transport, the
+//! length or the program decides it, and `copy_choice` where both are quick, by the times of former
+//! transfers.
 
 use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
@@ -16,13 +17,9 @@ use super::{
     Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
 };
 use crate::Context;
-use crate::context::Locked;
-use crate::context::Notify;
-use crate::context::State;
+use crate::context::{Locked, Notify, State};
 use crate::error::{Error, Result};
 use crate::state::{Copier, PeerState, Timed, Transfer};
-use crate::sync::{Ordering, fence};
-use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{CHECKED, Header, Kind};
 use lapis_ablation::{Optimization, without};
@@ -75,50 +72,6 @@ struct Memory {
 }
 
 impl Context {
-    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no
-    /// lock, except for the first time in a large job, which gets to know the peer.
-    #[inline(always)]
-    pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
-        let window = self.shared.windows.get(target as usize)?;
-        match window.find(remote, len) {
-            None if window.is_unmet() => self.direct_after_contact(target, remote, len),
-            found => found,
-        }
-    }
-
-    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to
-    /// hear. False: it is not, or the context can't be used; nothing has happened.
-    ///
-    /// # Safety
-    /// `from` is readable for `len` bytes; `remote` is what the target gave out.
-    #[inline(always)]
-    pub unsafe fn put_mapped(&self, target: PeerId, remote: u64, from: *const u8, len: u64) -> bool {
-        let Some(to) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
-            return false;
-        };
-        // SAFETY: `from` is readable by the contract above; the window is mapped as long as the
-        // context lives.
-        unsafe { copy_watched(from, to, len as usize) };
-        self.count_direct(target, Direction::Out, len);
-        true
-    }
-
-    /// The shortest get, as [`put_mapped`](Self::put_mapped).
-    ///
-    /// # Safety
-    /// `to` is writable for `len` bytes; `remote` is what the target gave out.
-    #[inline(always)]
-    pub unsafe fn get_mapped(&self, target: PeerId, remote: u64, to: *mut u8, len: u64) -> bool {
-        let Some(from) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
-            return false;
-        };
-        // SAFETY: `to` is writable by the contract above; the window is mapped as long as the
-        // context lives.
-        unsafe { copy_watched(from, to, len as usize) };
-        self.count_direct(target, Direction::In, len);
-        true
-    }
-
     /// Writes to a task's memory.
     ///
     /// *LAPI Guide, LAPI_Put.*
@@ -257,46 +210,9 @@ impl Context {
         let args = GetArgs { target, remote, len, destination, target_counter, origin, checked };
         self.locked().get(args, bulk)
     }
-
-    /// The data has been copied by this task's own stores: counters count, and whoever waits is
-    /// told.
-    #[inline(always)]
-    fn after_direct(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
-        if target_counter == 0
-            && let (Some(origin), Some(completion)) = (origin.plain(), completion.plain())
-        {
-            origin.notify(self, target);
-            completion.notify(self, target);
-        } else {
-            self.after_direct_locked(target, target_counter, origin, completion);
-        }
-    }
-
-    #[inline(never)]
-    fn after_direct_locked(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
-        self.locked().after_direct(target, target_counter, origin, completion);
-    }
 }
 
 impl Locked<'_> {
-    /// [`Context::after_direct`] with the lock held.
-    fn after_direct(&mut self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
-        if target_counter != 0 {
-            // SYNC: Release: the message that counts follows the data; it pairs with the target's
-            // Acquire of the packet.
-            fence(Ordering::Release);
-            self.count_remote(target, target_counter);
-        }
-        origin.notify(self, target, Ok(()));
-        completion.notify(self, target, Ok(()));
-    }
-
-    /// Counts a counter of the target's by message.
-    pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64) {
-        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
-        self.reply_packet(target, &header, &[]);
-    }
-
     /// [`Context::put_by_transport`] with the lock held.
     fn put(&mut self, args: PutArgs<TrustedSource>, bulk: Bulk) -> Result<()> {
         let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;

@@ -140,9 +140,10 @@ impl Locked<'_> {
         }
     }
 
-    /// Tries to send the packet that `attempt` makes of a message's number until there is room for
-    /// it or, where waiting is impossible inside a handler, or may last until the peer resumes this
-    /// task, once: then the number is the message's, but the packet is still to be sent.
+    /// Tries to send the packet that `attempt` makes of a message's number, until there is room for
+    /// it. Inside a handler, and where a wait might last until the peer resumes this task, it tries
+    /// once: without room the number is the message's all the same, and the packet is still to be
+    /// sent.
     #[inline]
     fn post(
         &mut self,

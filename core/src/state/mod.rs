@@ -114,6 +114,11 @@ impl<C> State<C> {
         self.links.open.get_mut(self.peers[peer].route.index())
     }
 
+    /// Whether a peer was ever talked to, or has talked to this task.
+    pub(crate) fn has_contact(&mut self, peer: PeerId) -> bool {
+        self.peers[peer].met || self.link_to(peer).is_some_and(|link| link.send_lane(peer).is_some())
+    }
+
     /// What the way to a peer counts for in the statistics.
     #[inline(always)]
     pub(crate) fn path_to(&self, peer: PeerId) -> Path {

@@ -7,8 +7,8 @@
 
 use super::abi::{RawDeclaration, RawText, RawVariable, declared};
 use super::types::Caps;
+use crate::code::LapiCode;
 use crate::config::{Group, Kind, LAUNCHER_PREFIX, Unit, VARIABLES, Variable};
-use crate::error::LapiCode;
 
 /// Most variables that a transport may declare.
 const MOST: u32 = 64;

@@ -33,14 +33,11 @@ use crate::wire::{self, Frame, Inbox, Order};
 use below::Below;
 use feed::Feeds;
 
-/// What a command of the launcher's is told on another machine.
-pub(crate) const WORD: &str = "--agent";
-
 /// Whether that is all that this process was told. A job starts its own command there, so each of
 /// them must answer to it: lapirun, poe and acprun.
 pub(crate) fn is_meant() -> bool {
     let mut words = std::env::args_os().skip(1);
-    words.next().is_some_and(|word| word == WORD) && words.next().is_none()
+    words.next().is_some_and(|word| word == wire::AGENT) && words.next().is_none()
 }
 
 /// Entry of `lapirun --agent`, or that of another command.

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) use silence::Listening;
 
+use crate::hosts;
 use crate::rollcall::Report;
 use crate::spawn::Outcome;
 use crate::wire::{self, Frame, Inbox, Order};
-use crate::{agent, hosts};
 
 /// One agent.
 pub(crate) struct Remote {
@@ -105,7 +105,7 @@ impl Remote {
             None => Command::new(itself),
         };
         detach(&mut command, mask);
-        let mut child = command.arg(agent::WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.arg(wire::AGENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };

@@ -28,6 +28,9 @@ use serde::{Deserialize, Serialize};
 use crate::job::Input;
 use crate::tree;
 
+/// The one word with which a command of the launcher's is an agent.
+pub(crate) const AGENT: &str = "--agent";
+
 pub(crate) const ORDER: u8 = 0x01;
 pub(crate) const SIGNAL: u8 = 0x02;
 pub(crate) const ROLL: u8 = 0x03;

@@ -43,7 +43,7 @@ impl Drop for Guard {
 }
 
 fn set(cores: &[usize]) -> io::Result<()> {
-    // SAFETY: as in `allowed`.
+    // SAFETY: a set of bits is valid with any.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &core in cores {
         if core >= libc::CPU_SETSIZE as usize {

@@ -1,6 +1,6 @@
 //! Which adapters there are to be.
 
-use crate::eth::interface::BY_ADDRESS;
+use crate::eth::network::BY_ADDRESS;
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::matrix;
 

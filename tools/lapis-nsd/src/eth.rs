@@ -10,6 +10,9 @@
 //! | `frames.rs` | sockets and the memory that they share |
 //! | `lanes.rs` | the same at all receive queues of an interface |
 //! | `queues.rs` | how many queues an interface has |
+//! | `network.rs` | numbers of networks |
+//! | `hops.rs` | the next hops that tasks were told |
+//! | `refusal.rs` | why an interface gives no window, and what helps |
 //! | `interface.rs` | an interface that the daemon has taken |
 //!
 //! The program is some thirty instructions without relocations. Libraries that load programs want
@@ -19,8 +22,11 @@ pub(crate) mod announce;
 pub(crate) mod bpf;
 pub(crate) mod frames;
 pub(crate) mod holder;
+mod hops;
 pub(crate) mod interface;
 mod lanes;
 pub(crate) mod netlink;
+pub(crate) mod network;
 pub(crate) mod program;
 pub(crate) mod queues;
+mod refusal;

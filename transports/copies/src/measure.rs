@@ -112,7 +112,7 @@ fn cores() -> Vec<usize> {
 
 /// Keeps this thread on a core. That it may not is no harm: the figures are what they are.
 fn stay_on(core: usize) {
-    // SAFETY: as in `cores`.
+    // SAFETY: a set of bits is valid with any, and the kernel reads no more than its length.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut set);

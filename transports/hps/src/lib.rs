@@ -20,6 +20,8 @@
 //! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
 //! | `transport/reach.rs` | how a peer's window is reached |
+//! | `transport/changes.rs` | adapters, next hops and daemons that come and go |
+//! | `transport/sleep.rs` | what ends a sleep |
 //! | `transport/copies.rs` | copies past the windows |
 //! | `transport/lanes.rs` | packets of long messages, by lanes |
 

@@ -1,7 +1,6 @@
 //! One window of this task, and what arrives in it.
 
 use crate::address::Entry;
-use crate::shared::SUFFIX;
 use crate::waiter::Notifier;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
@@ -9,6 +8,9 @@ use lapis_adapters::protocol::Place;
 use lapis_adapters::soft::{Parts, Window};
 use lapis_core::transport::{Event, EventKind};
 use std::io;
+
+/// Bytes behind each datagram of windows that contexts share: the number of its context.
+pub(crate) const SUFFIX: usize = 4;
 
 /// Bytes of arrivals that are handed out at once.
 const ARENA: usize = 256 << 10;

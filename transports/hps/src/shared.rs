@@ -22,9 +22,6 @@ use lapis_core::sync::{Arc, AtomicUsize, Ordering};
 use std::collections::VecDeque;
 use std::sync::{PoisonError, Weak};
 
-/// Bytes behind each datagram: the number of its context.
-pub(crate) const SUFFIX: usize = 4;
-
 /// Bytes that wait in an inbox at most: what a window holds for its senders.
 const MOST: usize = 4 << 20;
 

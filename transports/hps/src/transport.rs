@@ -1,23 +1,23 @@
-//! The contract.
+//! The contract: what core calls.
 
+mod changes;
 mod copies;
 mod lanes;
 mod reach;
+mod sleep;
 
 use crate::address::{Card, Entry, pairs};
 use crate::direct::{self, Own, Process};
 use crate::options::Options;
-use crate::rail::{Arena, Rail};
-use crate::services::{News, PAUSE, Services};
-use crate::shared::SUFFIX;
+use crate::rail::{Arena, Rail, SUFFIX};
+use crate::services::Services;
 use crate::troubles::Troubles;
 use crate::waiter::{HpsWaiter, Notifier};
-use crate::way::{Link, Sent, Way};
+use crate::way::{Sent, Way};
 use crate::windows::{self, Held, Rails, Share};
 use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::lanes::LONGEST;
-use lapis_adapters::protocol::Place;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -26,8 +26,6 @@ use lapis_core::transport::{
 use lapis_cross_memory::Access;
 use lapis_lanes::ring_for;
 use std::collections::VecDeque;
-use std::io;
-use std::time::Duration;
 
 /// Bytes that a window's owner promises to hold for its senders, as the packet engine counts them:
 /// some 500 for each datagram beside its own.
@@ -35,9 +33,6 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 
 /// Polls between two looks whether the daemon is there; each costs a system call.
 const POLLS: u32 = 1 << 14;
-
-/// A task that sleeps looks so often at what can't wake it.
-const BLIND: Duration = Duration::from_millis(1);
 
 /// Datagrams between windows.
 pub struct Hps {
@@ -93,162 +88,12 @@ fn one_adapter(entries: &[Entry]) -> Option<String> {
 }
 
 impl Hps {
-    fn path_event(peer: PeerId, path: usize, way: &Way) -> Event {
-        Event {
-            kind: EventKind::Path as u32,
-            peer,
-            token: path as u64,
-            status: i32::from(way.up),
-            len: way.room() as u32,
-            ..Event::EMPTY
-        }
-    }
-
-    /// Tells core of ways that went up or down, after the matrix has changed.
-    #[cold]
-    fn look_at_matrix(&mut self) {
-        self.look_at_hops();
-        let mut rails = self.rails.work();
-        for rail in rails.iter_mut() {
-            let up = self.services.is_up(rail.entry.index as usize);
-            if std::mem::replace(&mut rail.up, up) != up {
-                let state = if up { "up again" } else { "down" };
-                self.host.info(format_args!("{}: the adapter is {state}", rail.entry.place));
-            }
-        }
-        for (peer, ways) in (0..).zip(&mut self.ways) {
-            for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
-                let rail = &rails[way.rail];
-                let up = rail.up && way.index.is_none_or(|index| self.services.is_up(index));
-                let mut changed = std::mem::replace(&mut way.up, up) != up;
-                if let Link::Wire(wire) = &mut way.link {
-                    let room =
-                        wire.theirs.min(rail.room()).min(self.services.room(rail.entry.index as usize));
-                    changed |= std::mem::replace(&mut wire.room, room) != room;
-                }
-                if changed {
-                    self.news.push_back(Self::path_event(peer, path, way));
-                }
-            }
-        }
-        drop(rails);
-        let lost = |ways: &[Way]| !ways.is_empty() && ways.iter().all(|way| !way.up);
-        let cut_off = self.ways.iter().flatten().any(|ways| lost(ways));
-        if cut_off && !std::mem::replace(&mut self.cut_off, cut_off) {
-            self.trouble(
-                FailoverTrouble::Halted,
-                "No adapter is left to some tasks: all are down. What is to be sent waits until one is up again."
-                    .to_owned(),
-            );
-        }
-        self.cut_off = cut_off;
-    }
-
-    fn trouble(&mut self, trouble: FailoverTrouble, text: String) {
-        if self.hops.len() > 1 {
-            self.troubles.push(trouble, text);
-        }
-    }
-
-    /// Looks whether the daemon is there.
-    #[cold]
-    fn look_at_daemon(&mut self) {
-        let news = match &mut self.rails {
-            Rails::Own(rails) => self.services.look(rails),
-            // Who has opened them shows them; this context's connection is one beside.
-            Rails::Shared(share) => match share.all.look_at_daemon(&mut share.losses) {
-                Some(why) => Some(News::Lost(why)),
-                None => self.services.look(&[]),
-            },
-        };
-        match news {
-            None => {}
-            Some(News::Gone) => {
-                self.stir();
-                self.host.info(format_args!(
-                    "the services daemon at `{}` has gone: windows stay, and an adapter that goes down is noticed by its \
-                     silence",
-                    self.services.address
-                ));
-                let text = "The services daemon has gone. Paths that fail are left when they are silent.";
-                self.trouble(FailoverTrouble::Unwatched, text.to_owned());
-            }
-            Some(News::Back) => {
-                self.stir();
-                self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
-                // It tells of changes to hops that it was asked for.
-                self.hops.fill(u32::MAX);
-                if let Some(held) = &self.held {
-                    held.hold_again(&self.services);
-                }
-                self.watch_daemon();
-            }
-            Some(News::Lost(why)) => {
-                self.stir();
-                self.host.warn(format_args!(
-                    "the new services daemon at `{}` does not take this task's windows over: {why}",
-                    self.services.address
-                ));
-                self.watch_daemon();
-            }
-        }
-    }
-
-    /// Ends sleeps now and then while something is to be looked for that ends none: a new daemon,
-    /// frames at sockets that can't be watched.
-    fn stir(&self) {
-        let pause = match (self.blind, self.services.is_gone()) {
-            (true, _) => Some(BLIND),
-            (false, gone) => gone.then_some(2 * PAUSE),
-        };
-        if let Err(e) = self.notifier.stir_every(pause) {
-            self.host.debug(format_args!("a task that sleeps does not look for a daemon: timerfd: {e}"));
-        }
-    }
-
-    fn watch_daemon(&self) {
-        if let Err(e) = self.notifier.watch(&self.services.daemon) {
-            self.host.debug(format_args!("a task that sleeps does not hear of the daemon: epoll: {e}"));
-        }
-    }
-
     /// Makes the kernel send what lies in sockets' rings.
     #[inline]
     fn flush(&mut self) {
         for port in self.rails.work().iter_mut().filter_map(|rail| rail.port.as_mut()) {
             port.flush();
         }
-    }
-
-    fn ring_bells(&mut self, on: bool) -> bool {
-        let mut quiet = true;
-        let shared = self.rails.suffix().is_some();
-        let mut unwatched = None;
-        for (rail, watched) in self.rails.work().iter_mut().zip(&mut self.watched) {
-            let blind = |place: &Place, e| unwatched = Some((place.clone(), e));
-            quiet &= rail.watch(on, &self.notifier, (watched, shared), blind);
-        }
-        if let Some((place, why)) = unwatched {
-            self.cannot_watch(&place, &why);
-        }
-        if let (Rails::Shared(share), true) = (&self.rails, on) {
-            quiet &= share.inbox.arm();
-        }
-        self.armed = on;
-        quiet
-    }
-
-    /// A socket ends no sleep: from now on a clock does, and the user hears of it once.
-    #[cold]
-    fn cannot_watch(&mut self, place: &Place, why: &io::Error) {
-        if std::mem::replace(&mut self.blind, true) {
-            return;
-        }
-        self.host.warn(format_args!(
-            "{place}: what arrives there can't wake this task (epoll: {why}): while it sleeps it looks every {BLIND:?}; \
-             is /proc/sys/fs/epoll/max_user_watches too small?"
-        ));
-        self.stir();
     }
 
     /// Makes events of what lies in this context's windows.

@@ -1,6 +1,6 @@
 //! A way to a peer: from a window of ours to one of its.
 
-use crate::shared::SUFFIX;
+use crate::rail::SUFFIX;
 use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;

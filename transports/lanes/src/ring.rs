@@ -341,7 +341,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
 
     /// As [`release`](Self::release), whether worth telling or not.
     pub fn release_now(&mut self) {
-        // SAFETY: as for `release`: the end is ours, the lane alive, and events are done with.
+        // SAFETY: the end is ours, the lane alive, and events are done with.
         unsafe { (*self.line.as_ptr()).release() };
     }
 }

@@ -222,13 +222,13 @@ pub(crate) fn provider_name(info: &fi_info) -> String {
 
 /// The device's name.
 pub(crate) fn domain_name(info: &fi_info) -> String {
-    // SAFETY: as for a fabric's name: NUL-terminated or null.
+    // SAFETY: a domain's name is NUL-terminated or null.
     unsafe { info.domain_attr.as_ref().map_or_else(String::new, |d| text(d.name)) }
 }
 
 /// The name of the network that a device is on.
 pub(crate) fn network_name(info: &fi_info) -> String {
-    // SAFETY: as for the provider's name: NUL-terminated or null.
+    // SAFETY: a fabric's name is NUL-terminated or null.
     unsafe { info.fabric_attr.as_ref().map_or_else(String::new, |f| text(f.name)) }
 }
 

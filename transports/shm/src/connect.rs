@@ -1,73 +1,23 @@
 //! Getting to know peers, and losing them.
 
 use crate::address::Address;
-use crate::handshake::{self, Accepted, Caller, Credentials, Greeted, Hello, Said};
+use crate::handshake::{self, Accepted, Credentials, Greeted, Hello, Said};
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
+use crate::outbox::Out;
+use crate::peer::{Peer, State};
 use crate::segment::Segment;
-use crate::send::Out;
 use crate::sys::{self, io_error};
 use crate::transport::{Copying, Shm};
 use crate::waiter::SOCKET_MARK;
 use crate::wake::{CLOSED, NEEDY};
 use lapis_copies::Copies;
 use lapis_core::sync::Ordering;
-use lapis_core::transport::lane::Mailbox;
 use lapis_core::transport::{PeerId, TransportError};
 use lapis_cross_memory::Landmark;
 use lapis_lanes::StorePolicy;
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
-
-/// How far a peer's connection has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Nothing is mapped before it or we need it.
-    Known,
-    /// Our greeting is still to be sent.
-    Greeting,
-    /// It has ours, we don't have its.
-    Greeted,
-    /// Messages flow.
-    Open,
-    /// It died or closed its end.
-    Down,
-    /// Disconnected.
-    Gone,
-}
-
-/// The cold half of what we know of a peer; the hot half is [`Out`].
-pub(crate) struct Peer {
-    pub(crate) state: State,
-    pub(crate) address: Address,
-    pub(crate) segment: Option<Segment>,
-    /// Where its segment begins in its address space.
-    pub(crate) base: u64,
-    pub(crate) pid: i32,
-    /// Readable when the process has ended; in the watch set.
-    pub(crate) pidfd: Option<OwnedFd>,
-    /// The number under which we send to it.
-    member: usize,
-    /// The line that is written in turns with it; null while there is none.
-    pub(crate) mailbox: *mut Mailbox,
-    /// Position of the shared ring up to which this peer may still have messages, once it is down.
-    pub(crate) last_shared: u64,
-}
-
-// SAFETY: mailboxes are used under the context's lock.
-unsafe impl Send for Peer {}
-
-/// Connections on the way in.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    /// In the order in which they came.
-    callers: VecDeque<Caller>,
-    /// Those who were sent away.
-    strangers: u32,
-    /// Greetings from tasks that core has not told us of yet.
-    early: Vec<(Hello, Segment, Credentials)>,
-}
 
 /// Callers let in per turn; between two turns the deadline of the start is looked at.
 const ACCEPTED_PER_TURN: usize = 64;

@@ -8,9 +8,9 @@
 //! The kernel lets only the same user (and root) open the file. That it is the right one says a
 //! nonce: it stands in the segment's header and in the address, which only the job's tasks get.
 
-use crate::connect::State;
 use crate::handshake::Credentials;
 use crate::layout::member_word;
+use crate::peer::State;
 use crate::segment::Segment;
 use crate::sys::{self, io_error};
 use crate::transport::Shm;

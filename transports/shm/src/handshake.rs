@@ -314,7 +314,8 @@ impl Caller {
         let mut bytes = [0u8; LEN + 1];
         let mut iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let mut space = [0u64; 4];
-        // SAFETY: as in `greet`; every descriptor received is taken over at once.
+        // SAFETY: the message has one buffer and room for one descriptor, both of which outlive the
+        // call; every descriptor received is taken over at once.
         let (n, flags, fd) = unsafe {
             let mut m: libc::msghdr = std::mem::zeroed();
             m.msg_iov = &raw mut iov;

@@ -23,8 +23,9 @@
 //!   keyed with the job's secret, and the kernel vouches for the user.
 //! * `contact`: in large jobs, getting to know a peer when one of the two needs the other, without
 //!   its help: its memory is opened through the kernel's list of its descriptors.
-//! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap
-//!   instead of every lane.
+//! * `peer`: what is known of a peer, and of callers that may become one.
+//! * `outbox`, `inbox`: the data path; `transport` holds one of each. A receiver with more than
+//!   eight senders reads a bitmap instead of every lane.
 //! * Whether the bytes of long messages go through the caches or past them, as the receiver's core
 //!   is near or far, says `lapis-lanes`, too.
 //! * Long puts and gets go by cross-memory attach (the crate `lapis-cross-memory`), which is tried
@@ -99,15 +100,17 @@ mod handshake;
 #[cfg(not(loom))]
 mod heap;
 #[cfg(not(loom))]
+mod inbox;
+#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod mailbox_lines;
 #[cfg(not(loom))]
-mod receive;
+mod outbox;
+#[cfg(not(loom))]
+mod peer;
 #[cfg(not(loom))]
 mod segment;
-#[cfg(not(loom))]
-mod send;
 #[cfg(not(loom))]
 mod sys;
 #[cfg(not(loom))]

@@ -1,15 +1,15 @@
 //! The transport itself: set-up, memory, and the trait that ties the parts together.
 
 use crate::address::{Address, HostId, Place};
-use crate::connect::{Peer, State, Waiting};
 use crate::declaration;
 use crate::handshake::{self, Key};
 use crate::heap::Heap;
+use crate::inbox::Inbox;
 use crate::layout::{MAX_MESSAGE, MEMBERS};
 use crate::mailbox_lines::Mailboxes;
-use crate::receive::Inbox;
+use crate::outbox::Outbox;
+use crate::peer::{Peer, State, Waiting};
 use crate::segment::{Segment, page};
-use crate::send::Outbox;
 use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;

@@ -4,7 +4,7 @@ mod ablation;
 pub(crate) mod instructions;
 mod schedules;
 
-use crate::{sh, workspace};
+use crate::{packages, sh, workspace};
 use anyhow::Result;
 
 #[derive(clap::Args)]
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let is_first = |word: &str| args.runner.first().is_some_and(|first| first == word);
     let [qnix, acp, gm, dgsp] = ["qnix", "acp", "gm", "dgsp"].map(is_first);
-    let packages = workspace::packages()?;
+    let packages = packages::all()?;
     let mut build = vec!["build", "--release", "--quiet"];
     let programs: &[&str] = if dgsp {
         &["lapis-dgsp-tool", "lapis-bench"]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     // What is measured must be as fresh as what measures it; plugins and launcher are separate
     // artefacts.
-    let measured = |p: &&workspace::Package| {
+    let measured = |p: &&packages::Package| {
         !dgsp && p.place().starts_with("transports/") && p.targets_of("cdylib").next().is_some()
             || programs.contains(&p.name.as_str())
     };

@@ -156,7 +156,7 @@ fn call(out: &mut String, item: &Call) -> std::fmt::Result {
 /// A collective's three forms.
 fn forms(out: &mut String, item: &Call) -> std::fmt::Result {
     comment(out, &item.doc)?;
-    for (name, params) in super::lapis::forms(item) {
+    for (name, params) in list::forms(item) {
         writeln!(out, "{});", wrapped(&format!("int {name}("), &params))?;
     }
     Ok(())

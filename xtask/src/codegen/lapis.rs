@@ -41,22 +41,6 @@ use crate::collectives::Form;
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 ";
 
-/// The names and parameters of a call's forms: one, or three.
-pub(super) fn forms(call: &Call) -> Vec<(String, Vec<(String, String)>)> {
-    let mut all = vec![(call.name.clone(), call.params.clone())];
-    if let Some(short) = call.name.strip_prefix("lapis_").filter(|_| call.forms) {
-        let mut params = call.params.clone();
-        params.push(("lapis_request_t *".into(), "request".into()));
-        all.push((format!("lapis_i{short}"), params.clone()));
-        all.push((format!("lapis_{short}_init"), params));
-    }
-    all
-}
-
-pub(super) fn names(call: &Call) -> Vec<String> {
-    forms(call).into_iter().map(|(name, _)| name).collect()
-}
-
 pub(super) fn header(own: &[Section]) -> Result<String> {
     let mut out = String::from(HEADER);
     for section in own {
@@ -73,7 +57,7 @@ pub(super) fn exports(sections: &[Section], own: &[Section]) -> Result<String> {
     let mut out = String::from(EXPORTS);
     for section in own {
         for call in list::calls(std::slice::from_ref(section)) {
-            for (at, (name, params)) in forms(call).into_iter().enumerate() {
+            for (at, (name, params)) in list::forms(call).into_iter().enumerate() {
                 let doc = if at == 0 { call.doc.clone() } else { format!("A form of [`{}`].", call.name) };
                 let title = ["Wait", "Start(request)", "Keep(request)"][at];
                 writeln!(out, "\n/// {}\n///", super::abi::prose(&doc))?;
@@ -150,7 +134,7 @@ pub(super) fn manual(own: &[Section], folder: &Path) -> Result<Vec<(String, Stri
             bail!("the manual page of {name} refers to {other}, which does not exist");
         }
         out.push((format!("man3/{name}.3"), render(&manual, call, page)?));
-        for other in names(call).into_iter().skip(1) {
+        for other in list::names(call).into_iter().skip(1) {
             out.push((format!("man3/{other}.3"), format!(".so man3/{name}.3\n")));
         }
     }
@@ -165,10 +149,10 @@ fn render(manual: &Manual, call: &Call, page: &Page) -> Result<String> {
         ".\\\" Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.\n.TH {} 3 \"\" Lapis \"Lapis manual\"\n\
          .SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.nf\n.B #include <lapis.h>\n",
         call.name.to_uppercase(),
-        names(call).join(", "),
+        list::names(call).join(", "),
         roff(&page.purpose)
     );
-    for (name, params) in forms(call) {
+    for (name, params) in list::forms(call) {
         writeln!(out, ".PP\n.BI \"int {name}(\" \"\"")?;
         for (at, (of, parameter)) in params.iter().enumerate() {
             let end = if at + 1 == params.len() { ");" } else { "," };

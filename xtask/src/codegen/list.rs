@@ -176,3 +176,20 @@ pub(super) fn calls(sections: &[Section]) -> impl Iterator<Item = &Call> {
         _ => None,
     })
 }
+
+/// The names and parameters of a call's forms: one, or three.
+pub(super) fn forms(call: &Call) -> Vec<(String, Vec<(String, String)>)> {
+    let mut all = vec![(call.name.clone(), call.params.clone())];
+    if let Some(short) = call.name.strip_prefix("lapis_").filter(|_| call.forms) {
+        let mut params = call.params.clone();
+        params.push(("lapis_request_t *".into(), "request".into()));
+        all.push((format!("lapis_i{short}"), params.clone()));
+        all.push((format!("lapis_{short}_init"), params));
+    }
+    all
+}
+
+/// The names of a call's forms.
+pub(super) fn names(call: &Call) -> Vec<String> {
+    forms(call).into_iter().map(|(name, _)| name).collect()
+}

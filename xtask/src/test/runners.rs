@@ -1,7 +1,7 @@
 //! The runners that cargo brings: nextest (or cargo test), documentation tests, loom.
 
 use super::{Count, Outcome};
-use crate::{sh, workspace};
+use crate::{packages, sh, workspace};
 use anyhow::Result;
 use std::process::Command;
 
@@ -34,7 +34,7 @@ pub(super) fn doc(_: &[(&str, &str)]) -> Result<Outcome> {
 ///
 /// Other tests of those packages use the same atomics outside a model, which loom refuses.
 pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
-    let packages = workspace::packages()?;
+    let packages = packages::all()?;
     let mut total = Outcome { count: Count::default(), trouble: None };
     let modelled: Vec<_> = packages.iter().filter(|p| p.dependencies.iter().any(|d| d == "loom")).collect();
     if modelled.is_empty() {
@@ -84,7 +84,7 @@ fn has_nextest() -> bool {
     sh::which("cargo-nextest").is_some() || sh::output(&mut sh::cargo(["nextest", "--version"])).is_some()
 }
 
-fn has_models(package: &workspace::Package) -> bool {
+fn has_models(package: &packages::Package) -> bool {
     let files = sh::output(
         Command::new("grep").args(["-rlE", r"loom::model\b|loom::model::Builder"]).arg(&package.dir),
     );

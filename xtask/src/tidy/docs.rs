@@ -54,6 +54,33 @@ pub(super) fn links(file: &File) -> Vec<Finding> {
     findings
 }
 
+/// Files that pages name by their whole path, in code. The changelog may name what is gone.
+pub(super) fn files(file: &File) -> Vec<Finding> {
+    if !file.path.ends_with(".md") || file.path == "CHANGELOG.md" {
+        return Vec::new();
+    }
+    let root = workspace::root();
+    let is_path = |code: &str| {
+        let folder = code.split_once('/').map(|(folder, _)| folder);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+        let has_extension = code.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        folder.is_some_and(|f| !f.is_empty() && root.join(f).is_dir())
+            && has_extension
+            && code.chars().all(plain)
+    };
+    let mut findings = Vec::new();
+    for (line, text) in each_line(file) {
+        // What stands between two marks: each second piece.
+        for code in text.split('`').skip(1).step_by(2).filter(|code| is_path(code)) {
+            let built = code.starts_with("target/");
+            if !built && !root.join(code).exists() {
+                findings.push(Finding { line, message: format!("there is no {code}") });
+            }
+        }
+    }
+    findings
+}
+
 /// Where prose ends its lines.
 const COLUMNS: usize = 100;
 
@@ -154,6 +181,13 @@ mod tests {
         assert_eq!(links(&page("[a](nowhere-at-all.md)")).len(), 1);
         assert_eq!(links(&page("[a](../Cargo.toml#members) [b](https://example.org/x)")).len(), 0);
         assert_eq!(links(&page("```\n[a](nowhere.md)\n```")).len(), 0);
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_found_if_their_whole_path_is_named() {
+        let found = |text: &str| files(&page(text)).len();
+        assert_eq!(found("see `xtask/src/nowhere.rs` and `core/src/lib.rs`"), 1);
+        assert_eq!(found("`src/nowhere.rs`, `transports/*/x.rs`, `xtask/src`, `target/x.so`, a/b.rs"), 0);
     }
 
     #[test]

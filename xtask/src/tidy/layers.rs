@@ -7,24 +7,12 @@ use super::{File, Finding};
 
 /// From the ground up. Modules of one layer may import from each other.
 const LAYERS: &[&[&str]] = &[
-    &[
-        "bootstrap",
-        "clock",
-        "config",
-        "counter",
-        "crowding",
-        "error",
-        "lock",
-        "reliable",
-        "stats",
-        "status",
-        "sync",
-        "threads",
-        "trace",
-        "transport",
-        "universal_hash",
-        "wire",
-    ],
+    &["code", "stats", "sync", "threads", "universal_hash"],
+    &["counter", "crowding", "reliable"],
+    &["clock", "lock", "wire"],
+    &["bootstrap", "config", "transport"],
+    &["error", "status"],
+    &["trace"],
     &["buffers", "datagrams"],
     &["completion", "handlers"],
     &["state"],
@@ -46,7 +34,7 @@ const FROM_ROOT: &[(&str, &str)] = &[
     ("Error", "error"),
     ("HandlerId", "context"),
     ("Incoming", "handlers"),
-    ("LapiCode", "error"),
+    ("LapiCode", "code"),
     ("Memory", "context"),
     ("Notify", "context"),
     ("Pending", "pending"),
@@ -132,6 +120,8 @@ mod tests {
         assert_eq!(found("core/src/state/peers.rs", &at("context")), 1);
         assert_eq!(found("core/src/state/peers.rs", &at("transport")), 0);
         assert_eq!(found("core/src/state/peers.rs", &at("state")), 0);
+        assert_eq!(found("core/src/config/table.rs", &at("error")), 1);
+        assert_eq!(found("core/src/error/mod.rs", &at("config")), 0);
         assert_eq!(found("core/src/handlers/table.rs", &at("message")), 1);
         assert_eq!(found("core/src/message/am.rs", &at("context")), 0);
         assert_eq!(found("collectives/src/state.rs", &at("context")), 0, "another crate");

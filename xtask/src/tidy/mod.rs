@@ -3,6 +3,7 @@
 //! Each rule is one function from a file to findings. A line that must break a rule says so on
 //! itself or on the line above: `tidy-allow(rule): reason`.
 
+mod circles;
 mod docs;
 mod layers;
 mod source;
@@ -67,6 +68,7 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "places", what: "no path of somebody's machine", check: docs::places },
     Rule { name: "links", what: "relative links in documentation lead somewhere", check: docs::links },
+    Rule { name: "files", what: "files that pages name by their whole path exist", check: docs::files },
     Rule {
         name: "columns",
         what: "prose and, where brought to it, comments end their lines at 100 columns",
@@ -84,6 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         for rule in RULES {
             println!("{:<12} {}", rule.name, rule.what);
         }
+        println!("{:<12} no files of a crate need each other in a round", "circles");
         println!("{:<12} what specifications have and the code claims, a test shows", "coverage");
         return Ok(());
     }
@@ -98,6 +101,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 }
             }
         }
+    }
+    for (file, Finding { message, .. }) in circles::circles(&files) {
+        println!("{file}: circles: {message}");
+        findings += 1;
     }
     for gap in codegen::gaps()? {
         println!("{gap}");

@@ -3,7 +3,7 @@
 use super::{File, Finding};
 
 /// Above this a file holds more than one concern.
-const MAX_LINES: usize = 550;
+const MAX_LINES: usize = 500;
 
 /// How far above an unsafe block or an ordering its comment may stand: a statement wrapped by
 /// rustfmt is this long.
@@ -131,7 +131,8 @@ pub(super) fn safety(file: &File) -> Vec<Finding> {
 }
 
 /// Reasons that send the reader elsewhere: what they point to moves, and they stay.
-const POINTERS: &[&str] = &["as above", "as below", "as before", "see above", "ditto"];
+const POINTERS: &[&str] =
+    &["as above", "as below", "as before", "as for", "as in", "the same as", "see above", "ditto"];
 
 /// Where a promise of the caller's is named, too, instead of left to the heading `# Safety`.
 const PROMISES_NAMED: &[&str] = &["core/src/"];
@@ -233,6 +234,7 @@ mod tests {
         let of = |reason: &str| at("bindings/x.rs", reason);
         assert_eq!((of("the caller's promise."), at("core/src/x.rs", "the caller's promise.")), (0, 1));
         assert_eq!((of("as above."), of("As above, for the other one.")), (1, 1));
+        assert_eq!((of("as for `put`."), of("as in `enter`.")), (1, 1));
         assert_eq!((of("the lock is held."), of("readable, as `new` demands.")), (0, 0));
     }
 

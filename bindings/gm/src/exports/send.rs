@@ -2,8 +2,8 @@
 
 use super::with;
 use crate::handle::Handle;
-use crate::outgoing::Wish;
 use crate::stream::{Callback, Op, Teller};
+use crate::wish::Wish;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// # Safety

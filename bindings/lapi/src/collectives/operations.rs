@@ -24,6 +24,23 @@ unsafe fn parts<'a>(
     }
 }
 
+/// Parts that mean something at the root only.
+///
+/// # Safety
+/// As for [`by_rank`].
+unsafe fn at_root<'a>(
+    team: &Team,
+    root: c_uint,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+) -> Outcome<Option<Parts<'a>>> {
+    if team.rank() != root as usize {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { parts(team, counts, starts, ["counts", "starts"]).map(Some) }
+}
+
 /// Edges in Rust's form.
 ///
 /// # Safety
@@ -37,6 +54,51 @@ unsafe fn edges(given: *const lapis_edge_t, count: c_uint, what: &str) -> Outcom
         len: edge.count as usize,
     };
     Ok(given.iter().map(edge).collect())
+}
+
+/// A collective that moves data between two places; `call` says how.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn moved<'a>(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    (input, output): (*const c_void, *mut c_void),
+    of: lapis_type_t,
+    form: Form,
+    call: impl FnOnce(&Team) -> Outcome<Call<'a>>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        run(hndl, team, form, |team, _| {
+            let of = type_of(of)?;
+            let call = call(team)?;
+            Ok(Work { call, of, by: By::Nothing, input: input.cast(), output: output.cast() })
+        })
+    }
+}
+
+/// The same, which folds what it moves by an operator.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn folded<'a>(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    (input, output): (*const c_void, *mut c_void),
+    (of, op): (lapis_type_t, lapis_op_t),
+    form: Form,
+    call: impl FnOnce(&Team) -> Outcome<Call<'a>>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        run(hndl, team, form, |team, operators| {
+            let of = type_of(of)?;
+            let call = call(team)?;
+            let by = operators.find(op, of)?;
+            Ok(Work { call, of, by, input: input.cast(), output: output.cast() })
+        })
+    }
 }
 
 const _: () = assert!(size_of::<c_ulong>() == size_of::<usize>());
@@ -62,15 +124,8 @@ pub(crate) unsafe fn bcast(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, _| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::Broadcast { root: root as usize, count: count as usize },
-                of,
-                by: By::Nothing,
-                input: data.cast_const().cast(),
-                output: data.cast(),
-            })
+        moved(hndl, team, (data.cast_const(), data), of, form, |_| {
+            Ok(Call::Broadcast { root: root as usize, count: count as usize })
         })
     }
 }
@@ -93,10 +148,8 @@ pub(crate) unsafe fn mcast(
             Ok(Err(e)) => return super::failed(e.into()),
             Err(code) => return code,
         };
-        run(hndl, team, form, |_, _| {
-            let call = Call::Multicast { root: root as usize, to: &to, count: count as usize };
-            let of = type_of(of)?;
-            Ok(Work { call, of, by: By::Nothing, input: data.cast_const().cast(), output: data.cast() })
+        moved(hndl, team, (data.cast_const(), data), of, form, |_| {
+            Ok(Call::Multicast { root: root as usize, to: &to, count: count as usize })
         })
     }
 }
@@ -114,15 +167,8 @@ pub(crate) unsafe fn reduce(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, operators| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::Reduce { root: root as usize, count: count as usize },
-                of,
-                by: operators.find(op, of)?,
-                input: input.cast(),
-                output: output.cast(),
-            })
+        folded(hndl, team, (input, output), (of, op), form, |_| {
+            Ok(Call::Reduce { root: root as usize, count: count as usize })
         })
     }
 }
@@ -139,16 +185,7 @@ pub(crate) unsafe fn allreduce(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, operators| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::AllReduce { count: count as usize },
-                of,
-                by: operators.find(op, of)?,
-                input: input.cast(),
-                output: output.cast(),
-            })
-        })
+        folded(hndl, team, (input, output), (of, op), form, |_| Ok(Call::AllReduce { count: count as usize }))
     }
 }
 
@@ -164,16 +201,9 @@ pub(crate) unsafe fn reduce_scatter(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, operators| {
-            let of = type_of(of)?;
+        folded(hndl, team, (input, output), (of, op), form, |team| {
             let counts = by_rank(team, counts, "counts")?;
-            Ok(Work {
-                call: Call::ReduceScatter { counts },
-                of,
-                by: operators.find(op, of)?,
-                input: input.cast(),
-                output: output.cast(),
-            })
+            Ok(Call::ReduceScatter { counts })
         })
     }
 }
@@ -192,12 +222,9 @@ pub(crate) unsafe fn reduce_scatter_block(
     let mut counts = Vec::new();
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, operators| {
-            let of = type_of(of)?;
+        folded(hndl, team, (input, output), (of, op), form, |team| {
             counts.resize(team.len(), count as usize);
-            let call = Call::ReduceScatter { counts: &counts };
-            let by = operators.find(op, of)?;
-            Ok(Work { call, of, by, input: input.cast(), output: output.cast() })
+            Ok(Call::ReduceScatter { counts: &counts })
         })
     }
 }
@@ -214,15 +241,8 @@ pub(crate) unsafe fn gather(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, _| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::Gather { root: root as usize, count: count as usize },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+        moved(hndl, team, (input, output), of, form, |_| {
+            Ok(Call::Gather { root: root as usize, count: count as usize })
         })
     }
 }
@@ -241,16 +261,9 @@ pub(crate) unsafe fn gatherv(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, _| {
-            let of = type_of(of)?;
+        moved(hndl, team, (input, output), of, form, |team| {
             let parts = at_root(team, root, counts, starts)?;
-            Ok(Work {
-                call: Call::GatherV { root: root as usize, mine: count as usize, parts },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+            Ok(Call::GatherV { root: root as usize, mine: count as usize, parts })
         })
     }
 }
@@ -267,15 +280,8 @@ pub(crate) unsafe fn scatter(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, _| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::Scatter { root: root as usize, count: count as usize },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+        moved(hndl, team, (input, output), of, form, |_| {
+            Ok(Call::Scatter { root: root as usize, count: count as usize })
         })
     }
 }
@@ -294,16 +300,9 @@ pub(crate) unsafe fn scatterv(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, _| {
-            let of = type_of(of)?;
+        moved(hndl, team, (input, output), of, form, |team| {
             let parts = at_root(team, root, counts, starts)?;
-            Ok(Work {
-                call: Call::ScatterV { root: root as usize, mine: count as usize, parts },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+            Ok(Call::ScatterV { root: root as usize, mine: count as usize, parts })
         })
     }
 }
@@ -318,18 +317,7 @@ pub(crate) unsafe fn allgather(
     form: Form,
 ) -> c_int {
     // SAFETY: the manual's promise.
-    unsafe {
-        run(hndl, team, form, |_, _| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::AllGather { count: count as usize },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
-        })
-    }
+    unsafe { moved(hndl, team, (input, output), of, form, |_| Ok(Call::AllGather { count: count as usize })) }
 }
 
 pub(crate) unsafe fn allgatherv(
@@ -344,16 +332,9 @@ pub(crate) unsafe fn allgatherv(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, _| {
-            let of = type_of(of)?;
+        moved(hndl, team, (input, output), of, form, |team| {
             let parts = parts(team, counts, starts, ["counts", "starts"])?;
-            Ok(Work {
-                call: Call::AllGatherV { parts },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+            Ok(Call::AllGatherV { parts })
         })
     }
 }
@@ -368,18 +349,7 @@ pub(crate) unsafe fn alltoall(
     form: Form,
 ) -> c_int {
     // SAFETY: the manual's promise.
-    unsafe {
-        run(hndl, team, form, |_, _| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::AllToAll { count: count as usize },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
-        })
-    }
+    unsafe { moved(hndl, team, (input, output), of, form, |_| Ok(Call::AllToAll { count: count as usize })) }
 }
 
 pub(crate) unsafe fn alltoallv(
@@ -396,17 +366,10 @@ pub(crate) unsafe fn alltoallv(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |team, _| {
-            let of = type_of(of)?;
+        moved(hndl, team, (input, output), of, form, |team| {
             let give = parts(team, give_counts, give_starts, ["give_counts", "give_starts"])?;
             let get = parts(team, get_counts, get_starts, ["get_counts", "get_starts"])?;
-            Ok(Work {
-                call: Call::AllToAllV { give, get },
-                of,
-                by: By::Nothing,
-                input: input.cast(),
-                output: output.cast(),
-            })
+            Ok(Call::AllToAllV { give, get })
         })
     }
 }
@@ -423,16 +386,7 @@ pub(crate) unsafe fn scan(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, operators| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::Scan { count: count as usize },
-                of,
-                by: operators.find(op, of)?,
-                input: input.cast(),
-                output: output.cast(),
-            })
-        })
+        folded(hndl, team, (input, output), (of, op), form, |_| Ok(Call::Scan { count: count as usize }))
     }
 }
 
@@ -448,34 +402,8 @@ pub(crate) unsafe fn exscan(
 ) -> c_int {
     // SAFETY: the manual's promise.
     unsafe {
-        run(hndl, team, form, |_, operators| {
-            let of = type_of(of)?;
-            Ok(Work {
-                call: Call::ExScan { count: count as usize },
-                of,
-                by: operators.find(op, of)?,
-                input: input.cast(),
-                output: output.cast(),
-            })
-        })
+        folded(hndl, team, (input, output), (of, op), form, |_| Ok(Call::ExScan { count: count as usize }))
     }
-}
-
-/// Parts that mean something at the root only.
-///
-/// # Safety
-/// As for [`by_rank`].
-unsafe fn at_root<'a>(
-    team: &Team,
-    root: c_uint,
-    counts: *const c_ulong,
-    starts: *const c_ulong,
-) -> Outcome<Option<Parts<'a>>> {
-    if team.rank() != root as usize {
-        return Ok(None);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { parts(team, counts, starts, ["counts", "starts"]).map(Some) }
 }
 
 pub(crate) unsafe fn neighbours(
@@ -496,10 +424,6 @@ pub(crate) unsafe fn neighbours(
             (Ok(to), Ok(from)) => (to, from),
             (Err(code), _) | (_, Err(code)) => return code,
         };
-        run(hndl, team, form, |_, _| {
-            let call = Call::Neighbours { from: &from, to: &to };
-            let of = type_of(of)?;
-            Ok(Work { call, of, by: By::Nothing, input: input.cast(), output: output.cast() })
-        })
+        moved(hndl, team, (input, output), of, form, |_| Ok(Call::Neighbours { from: &from, to: &to }))
     }
 }

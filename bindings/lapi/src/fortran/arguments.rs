@@ -111,7 +111,7 @@ impl<T> Argument for Text<T> {
     type InC = *mut T;
 
     unsafe fn enter(&mut self) -> *mut T {
-        // SAFETY: as for any object.
+        // SAFETY: the caller's promise, which is that of any object.
         let buffer = unsafe { Object(self.0).enter() };
         if !buffer.is_null() {
             // An unsuccessful call must not leave what looks like a text.
@@ -123,7 +123,7 @@ impl<T> Argument for Text<T> {
 
     /// Fortran's texts end in blanks, not in a zero byte.
     unsafe fn leave(&mut self) {
-        // SAFETY: as for any object.
+        // SAFETY: the caller's promise, which is that of any object.
         let buffer = unsafe { Object(self.0).enter() };
         if buffer.is_null() {
             return;
@@ -144,7 +144,7 @@ impl<T> Command<T> {
     /// # Safety
     /// A command.
     unsafe fn ddm(&self) -> Option<*mut lapi_reg_ddm_t> {
-        // SAFETY: as for any object.
+        // SAFETY: the caller's promise, which is that of any object.
         let command = unsafe { Object(self.0).enter() };
         // SAFETY: every command begins with its type.
         let of = |command: *mut T| unsafe { command.cast::<lapi_util_type_t>().read() };
@@ -166,7 +166,7 @@ impl<T> Argument for Command<T> {
     }
 
     unsafe fn leave(&mut self) {
-        // SAFETY: as in `enter`.
+        // SAFETY: the caller's promise; the type says which structure it is.
         unsafe {
             if let Some(command) = self.ddm() {
                 (*command).ddm_func = handlers::leave_ddm((*command).ddm_func);

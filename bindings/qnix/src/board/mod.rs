@@ -366,7 +366,7 @@ impl Boards {
         let data = if places.are_in_record(len) {
             std::ptr::slice_from_raw_parts(data, len)
         } else {
-            // SAFETY: within the record, as above.
+            // SAFETY: the place lies in the record, which its writer leaves alone until `done`.
             let at = unsafe { data.cast::<u64>().read() } as usize;
             // What leads out of the board would be a defect of the writer; nothing is read.
             let sound = at <= places.len && len <= places.len - at;

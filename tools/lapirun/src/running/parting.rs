@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::{Running, TIMED_OUT};
+use super::Running;
+use super::judging::TIMED_OUT;
 use crate::output::Sink;
 
 /// How long an agent that has reported all its tasks may take to hand in their output.

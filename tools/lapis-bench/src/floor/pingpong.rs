@@ -117,7 +117,8 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
                     return Ok(());
                 }
                 last = seen;
-                // SAFETY: as in the leader, with the mailboxes' parts exchanged.
+                // SAFETY: a mailbox holds 8192 bytes, size is at most that, and until this side's
+                // flag both are its own.
                 unsafe {
                     std::ptr::copy_nonoverlapping(boxes[0], scratch.as_mut_ptr(), size);
                     std::ptr::copy_nonoverlapping(scratch.as_ptr(), boxes[1], size);

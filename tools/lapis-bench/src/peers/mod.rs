@@ -2,6 +2,8 @@
 
 mod compile;
 mod find;
+mod lapis;
+mod mpi;
 mod perftest;
 mod pingpong;
 
@@ -11,10 +13,12 @@ use lapis_bench::record::Record;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use find::{
-    Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in,
-    lapis_from_gm, lapis_from_qnix, lapis_in, lapis_of, mpis_of, openshmem, packers, peers,
+pub(crate) use find::{crowds_of, peers};
+pub(crate) use lapis::{
+    c_calls, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in, lapis_from_gm,
+    lapis_from_qnix, lapis_in, lapis_of,
 };
+pub(crate) use mpi::{mpis_of, openshmem, packers};
 
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";
@@ -41,6 +45,15 @@ pub(crate) struct Party {
     pub(crate) transport: String,
     pub(crate) how: How,
 }
+
+/// A party that can't be measured here, and why.
+pub(crate) struct Absent {
+    pub(crate) name: String,
+    pub(crate) why: String,
+}
+
+/// Parties, and who is none.
+pub(crate) type Found = (Vec<Party>, Vec<Absent>);
 
 /// How a party is asked for a figure.
 pub(crate) enum How {

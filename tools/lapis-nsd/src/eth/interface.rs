@@ -4,15 +4,17 @@ use crate::eth::announce;
 use crate::eth::bpf::Sockets;
 use crate::eth::frames::Frames;
 use crate::eth::holder;
+use crate::eth::hops::Hops;
 use crate::eth::lanes::Lanes;
 use crate::eth::netlink::{Heard, Link, Netlink};
+use crate::eth::network::{self, BY_ADDRESS};
 use crate::eth::program::{self, Steering};
 use crate::eth::queues;
+use crate::eth::refusal::{Refusal, because, is_busy, too_many_queues};
 use lapis_adapters::eth::frame::Version;
 use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
 use lapis_adapters::eth::{Hop, MOST_QUEUES, Wire};
 use lapis_adapters::protocol::Why;
-use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,15 +29,10 @@ const RECEIVE: u32 = 4096;
 /// Frames of a window to send from, and entries of its receiving ring.
 const SEND: u32 = 256;
 const ARRIVALS: u32 = 2048;
-/// Neighbours are asked so often whether they are there.
-const ASK: Duration = Duration::from_secs(10);
 /// For so long what is in use may be so because the kernel has not freed it yet, which it does when
 /// it has time: what this daemon had, and what one before it may have had.
 const OURS: Duration = Duration::from_secs(10);
 const OF_ANOTHER: Duration = Duration::from_secs(5);
-/// Networks that follow from an address have numbers from here on; those that people give are
-/// below.
-pub(crate) const BY_ADDRESS: u32 = 1 << 31;
 
 /// The steering program at the interface.
 #[derive(Debug)]
@@ -68,23 +65,11 @@ pub(crate) struct Interface {
     frames: Option<Lanes>,
     /// Whose windows are open: the frames' memory is for one user.
     user: u32,
-    /// The next hops that tasks know, by the addresses that they lead to.
-    hops: HashMap<IpAddr, Via>,
-    /// Neighbours were asked last whether they are there.
-    asked: Instant,
+    /// The next hops that tasks know.
+    hops: Hops,
     /// By then the kernel has freed what somebody let go of last.
     free_by: Instant,
 }
-
-/// A next hop that tasks were told.
-#[derive(Clone, Copy, Debug)]
-struct Via {
-    address: IpAddr,
-    mac: [u8; 6],
-}
-
-/// Why an interface gives no window.
-type Refusal = (Why, String);
 
 /// What [`Interface::look`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,8 +120,7 @@ impl Interface {
             refused: None,
             frames: None,
             user: 0,
-            hops: HashMap::new(),
-            asked: Instant::now(),
+            hops: Hops::none(),
             free_by: Instant::now() + OF_ANOTHER,
         };
         match taken.attach() {
@@ -154,7 +138,7 @@ impl Interface {
     pub(crate) fn covers(&self, other: IpAddr) -> bool {
         let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
         addresses.iter().any(|&(own, bits)| {
-            own == self.steering.address && number_of_network(own, bits) == number_of_network(other, bits)
+            own == self.steering.address && network::number(own, bits) == network::number(other, bits)
         })
     }
 
@@ -162,7 +146,12 @@ impl Interface {
     pub(crate) fn network(&self) -> u32 {
         let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
         let own = addresses.iter().find(|(address, _)| *address == self.steering.address);
-        BY_ADDRESS | number_of_network(self.steering.address, own.map_or(0, |(_, bits)| *bits))
+        BY_ADDRESS | network::number(self.steering.address, own.map_or(0, |(_, bits)| *bits))
+    }
+
+    /// The next hop to an address; none, while it is looked for.
+    pub(crate) fn hop(&mut self, to: IpAddr) -> io::Result<Option<Hop>> {
+        self.hops.find(&self.netlink, &self.link, to)
     }
 
     fn attach(&mut self) -> io::Result<()> {
@@ -269,47 +258,9 @@ impl Interface {
             // The kernel's own traffic would tell the neighbours in time.
             let _ = announce::send(self.link.index, self.link.mac, self.steering.address);
         }
-        let hops_changed = self.look_at_hops(heard) || moved;
+        let hops_changed = self.hops.have_changed(&self.netlink, self.link.index, heard) || moved;
         let up = !self.gone && self.has_address && self.link.carries;
         State { up, room: self.room(), hops_changed }
-    }
-
-    /// Whether tasks were told a hop that is now another one.
-    fn look_at_hops(&mut self, heard: Heard) -> bool {
-        if self.hops.is_empty() || !(heard.routes || heard.neighbours) {
-            return false;
-        }
-        let index = self.link.index;
-        // The kernel is short of something: the next news tell, too.
-        let Ok(known) = self.netlink.neighbours(index) else { return false };
-        let mut changed = false;
-        for (to, via) in &mut self.hops {
-            if heard.routes {
-                match self.netlink.next_hop(index, *to) {
-                    Ok(address) => via.address = address,
-                    Err(_) => continue,
-                }
-            }
-            match known.get(&via.address) {
-                Some(neighbour) if neighbour.mac != via.mac => (via.mac, changed) = (neighbour.mac, true),
-                Some(_) => {}
-                // The way leads over somebody whom nobody has looked for yet, or who has gone.
-                None => drop(self.netlink.look_for(index, via.address)),
-            }
-        }
-        changed
-    }
-
-    /// Has the kernel ask neighbours that have not been heard of for a while. By itself it asks
-    /// those alone to whom its own traffic goes.
-    fn ask_neighbours(&mut self) {
-        self.asked = Instant::now();
-        let Ok(known) = self.netlink.neighbours(self.link.index) else { return };
-        for address in self.hops.values().map(|via| via.address).collect::<BTreeSet<_>>() {
-            if known.get(&address).is_none_or(|neighbour| neighbour.is_stale) {
-                let _ = self.netlink.look_for(self.link.index, address);
-            }
-        }
     }
 
     /// Does what is due: lets go of the frames of closed windows, and asks neighbours.
@@ -320,15 +271,13 @@ impl Interface {
                 (self.frames, self.free_by) = (None, Instant::now() + OURS);
             }
         }
-        if !self.hops.is_empty() && self.asked.elapsed() >= ASK {
-            self.ask_neighbours();
-        }
+        self.hops.ask(&self.netlink, self.link.index);
     }
 
     /// When something is due.
     pub(crate) fn settles_in(&self) -> Option<Duration> {
-        let ask = (!self.hops.is_empty()).then(|| ASK.saturating_sub(self.asked.elapsed()));
-        self.frames.as_ref().and_then(Lanes::settles_in).into_iter().chain(ask).min()
+        let settle = self.frames.as_ref().and_then(Lanes::settles_in);
+        settle.into_iter().chain(self.hops.asks_in()).min()
     }
 
     /// Takes the interface again, if that was impossible before.
@@ -460,72 +409,7 @@ impl Interface {
             frames.close(window);
         }
         if self.frames.as_ref().is_none_or(Lanes::is_idle) {
-            self.hops.clear();
+            self.hops.forget();
         }
     }
-
-    /// The next hop to an address; none, while it is looked for.
-    pub(crate) fn hop(&mut self, to: IpAddr) -> io::Result<Option<Hop>> {
-        let address = self.netlink.next_hop(self.link.index, to)?;
-        let Some(mac) = self.netlink.neighbour(self.link.index, address)? else {
-            // Who was told one is told the next one, too.
-            self.hops.entry(to).and_modify(|via| via.mac = [0; 6]);
-            self.netlink.look_for(self.link.index, address)?;
-            return Ok(None);
-        };
-        // Enough for each task of a large job; who asks for more is served, too.
-        if self.hops.len() < 1 << 16 {
-            self.hops.insert(to, Via { address, mac });
-        }
-        Ok(Some(Hop { mac, from: self.link.mac }))
-    }
-}
-
-/// A number for a network, from one of its addresses and how many bits of it are the network's: the
-/// same at each host. Two of IPv6 may get the same number, as likely as two numbers of 31 bits
-/// drawn by lot.
-fn number_of_network(address: IpAddr, bits: u8) -> u32 {
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
-            (address.to_bits() & mask).rotate_right(8)
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
-            let prefix = (address.to_bits() & mask).to_be_bytes();
-            // FNV-1a.
-            prefix.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-        }
-    }
-}
-
-fn too_many_queues(name: &str, queues: u32) -> String {
-    format!(
-        "{name} spreads what it receives over {queues} queues, and windows have sockets at {MOST_QUEUES} at most: \
-         `ethtool -L {name} combined {MOST_QUEUES}`"
-    )
-}
-
-/// The reason and the remedy.
-fn because(name: &str, e: &io::Error) -> String {
-    let remedy = match e.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            " (this takes CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF: run the daemon as root or by its systemd unit)"
-        }
-        Some(libc::EBUSY | libc::EEXIST) => {
-            " (another XDP program is there, or tasks of a daemon that has ended, or a task that keeps the socket of a \
-             closed window: `ip link` shows the first two; it is taken when it is free)"
-        }
-        Some(libc::EAFNOSUPPORT) => " (this kernel has no AF_XDP: CONFIG_XDP_SOCKETS)",
-        Some(libc::ENOBUFS | libc::ENOMEM) => {
-            " (the limit of locked memory is too low: LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)"
-        }
-        Some(libc::EOPNOTSUPP | libc::EINVAL) => " (its driver has no XDP, or not with this MTU)",
-        _ => "",
-    };
-    format!("interface {name} can't be taken: {e}{remedy}")
-}
-
-fn is_busy(e: &io::Error) -> bool {
-    matches!(e.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }

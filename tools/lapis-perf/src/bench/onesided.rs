@@ -180,7 +180,8 @@ fn get(session: &Session, target: &Target, size: u64, here: &'static Counter) ->
         origin: Notify::counter(here),
         checked: false,
     };
-    // SAFETY: as for `put`; nobody reads the buffer while gets write to it.
+    // SAFETY: buffer and counter live until the process ends, and nobody reads the buffer while
+    // gets write to it; the other task gave its memory out for this.
     unsafe { session.context.get(args)? };
     Ok(())
 }

@@ -50,6 +50,7 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[
                 ("core/src/transport/lane/mailbox_line.rs", ""),
                 ("transports/shm/src/mailbox_lines.rs", ""),
+                ("transports/shm/src/mailbox_lines/pairs.rs", ""),
                 (SEND, "unsafe fn has_mailbox"),
                 (RECEIVE, "unsafe fn take_mailbox"),
             ],

@@ -1,14 +1,13 @@
 //! Who sends: lanes are taken up when their senders are known, and laid aside when these have
 //! ended.
 
-use super::{InLane, Inbox};
-use crate::connect::State;
+use super::InLane;
 use crate::layout::{self, DIRECT_LANES, LANES, Rx, member_word};
+use crate::peer::State;
 use crate::transport::Shm;
 use crate::wake::BITMAP;
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::Event;
-use lapis_core::transport::lane::ReceiveLanes;
 
 impl Shm {
     /// Reports those whose last messages have all been read in former polls. Says how many.
@@ -117,71 +116,5 @@ impl Shm {
         }
         inbox.lanes.push(lane);
         Some((dense, peer))
-    }
-}
-
-impl Inbox {
-    /// Says which lanes core reads itself: all, or none where there is more to look at than lanes.
-    fn share_lanes(&mut self) {
-        let mut shared = ReceiveLanes::none();
-        if !self.marked && !self.many_used && self.lanes.len() <= shared.lanes.len() {
-            shared.count = self.lanes.len() as u32;
-            for (to, lane) in shared.lanes.iter_mut().zip(&self.lanes) {
-                *to = lane.rx.line();
-            }
-        }
-        // SAFETY: core reads it between our calls only.
-        unsafe { *self.direct.0.get() = shared };
-    }
-
-    fn reindex(&mut self) {
-        self.place = [u8::MAX; LANES];
-        let mut bits = 0;
-        for (i, lane) in self.lanes.iter().enumerate() {
-            self.place[lane.number as usize] = i as u8;
-            bits |= 1 << lane.number;
-        }
-        self.notifier.progress.lanes.store(bits, Ordering::Relaxed);
-        self.next = 0;
-        self.share_lanes();
-    }
-
-    /// Takes a peer's lanes out of use, until the next poll frees them: events may name what they
-    /// hold. `word`: the peer has ended, and so named, so that the next sender may have them.
-    pub(super) fn lay_aside(&mut self, dense: usize, word: Option<u64>) {
-        self.graves.extend(self.lanes.extract_if(.., |l| l.dense == dense).map(|lane| (lane, word)));
-        self.reindex();
-    }
-
-    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its
-    /// lane is free.
-    pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
-        for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
-            while let Some(Ok(_)) = lane.rx.take_next() {}
-        }
-        if word.is_none() {
-            self.discarded.extend(self.lanes.extract_if(.., |l| l.dense == dense));
-        }
-        self.lay_aside(dense, word);
-    }
-
-    /// Frees what was laid aside.
-    #[inline(always)]
-    pub(super) fn clear_graves(&mut self) {
-        if !self.graves.is_empty() {
-            self.free_lanes();
-        }
-    }
-
-    #[cold]
-    fn free_lanes(&mut self) {
-        for (mut lane, word) in self.graves.drain(..) {
-            lane.rx.release_now();
-            if let Some(word) = word {
-                let entry = &self.segment.header().members[usize::from(lane.number)];
-                // SYNC: pairs with the claim in `open_peer`: the lane's position is published.
-                let _ = entry.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
-            }
-        }
     }
 }

@@ -1,9 +1,20 @@
-//! Sends that can't be: what is wrong with them, and one line that says it.
+//! What a program asks to be sent. Where that can't be: what is wrong with it, and one line that
+//! says it.
 
 use crate::abi::{MAX_SIZE, MIN_SIZE, MTU, Status, max_length};
-use crate::outgoing::Wish;
-use crate::stream::Op;
+use crate::stream::{Op, Teller};
 use lapis_adapters::protocol::PORTS;
+
+/// A message that the program sends.
+pub(crate) struct Wish {
+    pub(crate) op: Op,
+    pub(crate) local: u64,
+    pub(crate) len: u64,
+    pub(crate) priority: u32,
+    pub(crate) node: u32,
+    pub(crate) port: u32,
+    pub(crate) teller: Teller,
+}
 
 /// Bits of a node number that a task of the engine has room for; there are no greater ones.
 pub(crate) const NODE_BITS: u32 = 24;
@@ -81,7 +92,6 @@ fn why_unsound(wish: &Wish) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::Teller;
 
     #[test]
     fn what_is_wrong_with_a_send_is_said_with_its_numbers() {

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use super::{Body, CANONICAL, Item, Kind, WORTH_LOOPING, merge, repeat};
 use crate::error::Error;
-use crate::ir::{Body, CANONICAL, Item, Kind, WORTH_LOOPING, merge, repeat};
 
 /// Patterns up to this long are tried everywhere. Longer ones are tried where their first two items
 /// come again, in lists that are not too long.
@@ -16,6 +16,7 @@ const MOST_TRIES: usize = 64;
 /// Comparisons for long patterns, for each item of the list. Only lists made to be difficult need
 /// as many.
 const EFFORT: usize = 64;
+
 /// Turns runs of a repeated pattern into loops, until nothing changes.
 pub(crate) fn roll_loops(mut items: Vec<Item>) -> Result<Vec<Item>, Error> {
     while let Some(rolled) = once(&mut items)? {

@@ -1,7 +1,8 @@
 //! The one table of LAPI codes: number, name and sentence.
 //!
 //! Everything that needs a code reads it here: `LAPI_Msg_string`, the constants of `lapi.h` and
-//! `lapif.h` (through `cargo xtask codegen`), the documentation, and [`super::Error::code`].
+//! `lapif.h` (through `cargo xtask codegen`), the documentation, and
+//! [`Error::code`](crate::error::Error::code).
 
 /// A code of LAPI Guide, appendix C: success, an error, or an attention message.
 ///

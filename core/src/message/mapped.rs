@@ -1,0 +1,107 @@
+//! Puts and gets by this task's own loads and stores, through a window into the peer's memory. No
+//! message is needed but for a counter of the target's.
+
+use super::Direction;
+use crate::Context;
+use crate::context::{Locked, Notify};
+use crate::sync::{Ordering, fence};
+use crate::transport::PeerId;
+use crate::transport::copy::copy_watched;
+use crate::wire::{Header, Kind};
+
+impl Context {
+    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no
+    /// lock, except for the first time in a large job, which gets to know the peer.
+    #[inline(always)]
+    pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
+        let window = self.shared.windows.get(target as usize)?;
+        match window.find(remote, len) {
+            None if window.is_unmet() => self.direct_after_contact(target, remote, len),
+            found => found,
+        }
+    }
+
+    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to
+    /// hear. False: it is not, or the context can't be used; nothing has happened.
+    ///
+    /// # Safety
+    /// `from` is readable for `len` bytes; `remote` is what the target gave out.
+    #[inline(always)]
+    pub unsafe fn put_mapped(&self, target: PeerId, remote: u64, from: *const u8, len: u64) -> bool {
+        let Some(to) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
+            return false;
+        };
+        // SAFETY: `from` is readable by the contract above; the window is mapped as long as the
+        // context lives.
+        unsafe { copy_watched(from, to, len as usize) };
+        self.count_direct(target, Direction::Out, len);
+        true
+    }
+
+    /// The shortest get, as [`put_mapped`](Self::put_mapped).
+    ///
+    /// # Safety
+    /// `to` is writable for `len` bytes; `remote` is what the target gave out.
+    #[inline(always)]
+    pub unsafe fn get_mapped(&self, target: PeerId, remote: u64, to: *mut u8, len: u64) -> bool {
+        let Some(from) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
+            return false;
+        };
+        // SAFETY: `to` is writable by the contract above; the window is mapped as long as the
+        // context lives.
+        unsafe { copy_watched(from, to, len as usize) };
+        self.count_direct(target, Direction::In, len);
+        true
+    }
+
+    /// The data has been copied by this task's own stores: counters count, and whoever waits is
+    /// told.
+    #[inline(always)]
+    pub(super) fn after_direct(
+        &self,
+        target: PeerId,
+        target_counter: u64,
+        origin: Notify,
+        completion: Notify,
+    ) {
+        if target_counter == 0
+            && let (Some(origin), Some(completion)) = (origin.plain(), completion.plain())
+        {
+            origin.notify(self, target);
+            completion.notify(self, target);
+        } else {
+            self.after_direct_locked(target, target_counter, origin, completion);
+        }
+    }
+
+    #[inline(never)]
+    fn after_direct_locked(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
+        self.locked().after_direct(target, target_counter, origin, completion);
+    }
+}
+
+impl Locked<'_> {
+    /// [`Context::after_direct`] with the lock held.
+    pub(super) fn after_direct(
+        &mut self,
+        target: PeerId,
+        target_counter: u64,
+        origin: Notify,
+        completion: Notify,
+    ) {
+        if target_counter != 0 {
+            // SYNC: Release: the message that counts follows the data; it pairs with the target's
+            // Acquire of the packet.
+            fence(Ordering::Release);
+            self.count_remote(target, target_counter);
+        }
+        origin.notify(self, target, Ok(()));
+        completion.notify(self, target, Ok(()));
+    }
+
+    /// Counts a counter of the target's by message.
+    pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64) {
+        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
+        self.reply_packet(target, &header, &[]);
+    }
+}
