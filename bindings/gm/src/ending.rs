@@ -5,21 +5,7 @@
 //! a program was written for decides.
 
 use crate::abi::Status;
-use crate::port::Port;
-
-/// What a message that has waited too long does to the port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Nothing: GM 2.
-    #[default]
-    Never,
-    /// It will close it: GM 1.
-    WithoutBuffers,
-    /// One has; the port closes with the next poll.
-    Due,
-    /// The port is closed.
-    Over,
-}
+use crate::port::{Ending, Port};
 
 impl Port {
     /// The port's program was written for GM 1.

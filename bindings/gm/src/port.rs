@@ -4,7 +4,6 @@ use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
 use crate::daemon::Registration;
 use crate::direct::Own;
-use crate::ending::Ending;
 use crate::events::{Due, Fast, Pending};
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
@@ -61,6 +60,20 @@ pub(crate) struct Counters {
     pub(crate) failed: u64,
     /// Messages that had to wait for a buffer.
     pub(crate) waited: u64,
+}
+
+/// What a message that has waited too long does to the port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing: GM 2.
+    #[default]
+    Never,
+    /// It will close it: GM 1.
+    WithoutBuffers,
+    /// One has; the port closes with the next poll.
+    Due,
+    /// The port is closed.
+    Over,
 }
 
 /// See the module.
@@ -145,8 +158,7 @@ impl Port {
         let short = |e| short(board, number, &e);
         let window = window_of(&mut opened, key).map_err(short)?;
         let own = (task(opened.node, number), opened.life);
-        let net = Net::new(own, window, &secret, settings.loss);
-        let net = net.map_err(|_| Status::InternalError)?;
+        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
         let registration = Registration::new((&settings.daemon, &daemon), &wish, opened, key);
         let mut port = Self {
             node: registration.opened.node,

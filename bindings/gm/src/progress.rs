@@ -2,9 +2,8 @@
 //! after peers that have gone.
 
 use crate::abi::Status;
-use crate::ending::Ending;
 use crate::net::Unit;
-use crate::port::{Counters, Port};
+use crate::port::{Counters, Ending, Port};
 use crate::stream::{InStream, Link, OutStream};
 use lapis_core::reliable::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -56,18 +56,6 @@ fn what_goes_wrong_is_told_by_its_status() {
     assert_eq!(lapis_testing::run(command).expect(0).out, "done\n");
 }
 
-/// A program that was written for GM 1 and provides no buffer loses its port; one written for GM 2
-/// keeps it, as `failures.c` checks.
-#[test]
-fn a_port_of_gm_1_ends_when_no_buffer_comes() {
-    let daemon = Daemon::start("ended");
-    let mut command = daemon.command("left", &compile("ended"), &[]);
-    command.env("LAPIS_GM_TIMEOUT", "0.5").env("LAPIS_GM_OPEN_WAIT", "0.5");
-    let done = lapis_testing::run(command).expect(0);
-    assert_eq!(done.out, "done\n");
-    assert!(done.err.contains("port 2 of board 0 is closed"), "{}", done.err);
-}
-
 /// Who has a port is told, and where there is no daemon, how to start one.
 #[test]
 fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {

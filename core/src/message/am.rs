@@ -5,15 +5,16 @@ use super::lent::{LENT_FROM, Loan, Tell};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Departure;
+use super::short::{Aside, Attempt, Short};
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, TrustedSource, Waiting};
 use crate::Context;
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::context::{HandlerId, State};
+use crate::context::State;
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Route};
 use crate::transport::{Caps, PeerId, Status};
-use crate::wire::{Header, Kind, MAX_HEADER, ShortKind, short_head};
+use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
 
 /// Longest message that is sent without asking the target, where neither the user nor the transport
@@ -52,123 +53,6 @@ impl<'a> AmSend<'a> {
         // SAFETY: `am_send`'s caller vouches for the source until `origin` is told.
         let source = unsafe { TrustedSource::new(source) };
         AmSend { target, handler, user_header, source, target_counter, origin, completion }
-    }
-}
-
-/// An active message, or a put, whose bytes are copied at once and of which nobody at the origin
-/// wants to hear again.
-///
-/// On the usual way it stays in registers: only what is out of line names it by an address, and
-/// gets one of its own (`Aside`). Each store beside those to the lane takes room in the
-/// processor's queue of stores, which holds so many messages whose lines have not come from the
-/// receiver yet: seven stores more cost a stream a tenth. And a copy that is loaded before its
-/// stores have left that queue waits for all of them, which halves the rate of messages.
-///
-/// Whoever makes one vouches for what it names at the target, so that sending it is safe.
-pub struct Short<'a> {
-    pub(super) kind: ShortKind,
-    pub(super) target: PeerId,
-    /// As in [`AmSend`]; a put has the address of its first byte here.
-    pub(super) handler: u64,
-    pub(super) user_header: &'a [u8],
-    pub(super) data: &'a [u8],
-    /// Address of a counter at the target, 0 for none.
-    pub(super) target_counter: u64,
-}
-
-/// A [`Short`] message with an address. A type of its own: the compiler would find that two of one
-/// type are the same, and give the first one an address, too.
-pub(crate) struct Aside<'a> {
-    kind: ShortKind,
-    target: PeerId,
-    handler: u64,
-    user_header: &'a [u8],
-    data: &'a [u8],
-    target_counter: u64,
-}
-
-impl<'a> Aside<'a> {
-    /// The message.
-    #[inline(always)]
-    pub(crate) fn short(&self) -> Short<'a> {
-        let &Self { kind, target, handler, user_header, data, target_counter } = self;
-        Short { kind, target, handler, user_header, data, target_counter }
-    }
-
-    /// Target, user header and data.
-    pub(crate) fn parts(&self) -> (PeerId, &'a [u8], &'a [u8]) {
-        (self.target, self.user_header, self.data)
-    }
-}
-
-/// How a try to send a [`Short`] message went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attempt {
-    Sent,
-    /// There was none: the lock has to be taken first.
-    None,
-    NoRoom,
-    /// The message needs more than this way has, or something is wrong with it.
-    Unfit,
-}
-
-impl<'a> Short<'a> {
-    /// The same for what is out of line.
-    #[inline(always)]
-    pub(crate) fn aside(&self) -> Aside<'a> {
-        let &Self { kind, target, handler, user_header, data, target_counter } = self;
-        Aside { kind, target, handler, user_header, data, target_counter }
-    }
-
-    /// Data beyond this length, in bytes, don't count as short.
-    pub const LONGEST: u64 = 16 << 10;
-
-    /// One to a handler of the target's table, which knows what it may call.
-    #[inline(always)]
-    pub fn to_table(target: PeerId, handler: HandlerId, user_header: &'a [u8], data: &'a [u8]) -> Self {
-        let kind = ShortKind::Am;
-        Self { kind, target, handler: handler.0.into(), user_header, data, target_counter: 0 }
-    }
-
-    /// One with data alone, to a handler as [`AmSend`] has it.
-    ///
-    /// # Safety
-    /// As for [`new`](Self::new).
-    #[inline(always)]
-    pub unsafe fn plain(target: PeerId, handler: u64, data: &'a [u8]) -> Self {
-        // SAFETY: this function demands what `new` does.
-        unsafe { Self::new(target, handler, &[], data, 0) }
-    }
-
-    /// One with everything that a short message can have.
-    ///
-    /// # Safety
-    /// `target_counter` and an address in `handler` are what the target gave out.
-    #[inline(always)]
-    pub unsafe fn new(
-        target: PeerId,
-        handler: u64,
-        user_header: &'a [u8],
-        data: &'a [u8],
-        target_counter: u64,
-    ) -> Self {
-        Self { kind: ShortKind::Am, target, handler, user_header, data, target_counter }
-    }
-
-    /// A put to `remote`; the target looks whether it has given that out if `checked`.
-    ///
-    /// # Safety
-    /// `remote` and `target_counter` are what the target gave out.
-    #[inline(always)]
-    pub(super) unsafe fn put(
-        target: PeerId,
-        remote: u64,
-        data: &'a [u8],
-        target_counter: u64,
-        checked: bool,
-    ) -> Self {
-        let kind = if checked { ShortKind::CheckedPut } else { ShortKind::Put };
-        Self { kind, target, handler: remote, user_header: &[], data, target_counter }
     }
 }
 

@@ -163,10 +163,7 @@ impl Locked<'_> {
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&mut self, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
-        if self.peers[peer].state == PeerState::Down {
-            return Pushed::Lost(self.refusal(peer));
-        }
-        if self.link_to(peer).is_none() {
+        if self.peers[peer].state == PeerState::Down || self.link_to(peer).is_none() {
             return Pushed::Lost(self.refusal(peer));
         }
         match self.send_head(out) {

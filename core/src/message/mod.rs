@@ -1,6 +1,7 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `short`: messages and puts that are copied at once;
 //! * `mapped`: puts and gets by loads and stores of this task's own;
 //! * `request`, `lanes`: short requests and messages that this task writes into a lane itself, and
 //!   reads from one;
@@ -43,17 +44,19 @@ mod rma;
 mod rmw;
 mod self_send;
 mod send;
+mod short;
 mod zero_copy_send;
 
 pub use crate::buffers::{Destination, Direction, Gather, Scatter, Source};
 use crate::buffers::{TrustedDestination, TrustedSource};
 use crate::context::{Operation, Outgoing, Pull, Reassembly};
 use crate::state::Waiting;
-pub use am::{AmSend, Short, bytes};
-pub(crate) use am::{Aside, Attempt};
+pub use am::{AmSend, bytes};
 pub use bulk::{BULK_PIECE, Bulk};
 pub use rma::{GetArgs, PutArgs};
 pub use rmw::RmwArgs;
+pub use short::Short;
+pub(crate) use short::{Aside, Attempt};
 
 /// Longest user header, in bytes: it always fits the first packet.
 #[doc(alias = "MAX_UHDR_SZ")]

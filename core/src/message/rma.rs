@@ -6,13 +6,14 @@
 //! length or the program decides it, and `copy_choice` where both are quick, by the times of former
 //! transfers.
 
-use super::am::{Short, bytes};
+use super::am::bytes;
 use super::bulk::{Bulk, Way, way_of};
 use super::keyed::Parties;
 use super::lanes::LONGEST_SHORT;
 use super::lent::Tell;
 use super::request::ShortGet;
 use super::send::Departure;
+use super::short::Short;
 use super::{
     Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
 };
