@@ -85,10 +85,14 @@ mod tests {
         requests.iter().map(&mut answer).collect()
     }
 
+    fn hello() -> String {
+        format!(r#"{{"hello":{{"version":{VERSION}}}}}"#)
+    }
+
     #[test]
     fn a_conversation_begins_with_hello_of_the_same_version() {
-        let said = talk(&[r#"{"hello":{"version":4}}"#, r#""adapters""#]);
-        assert_eq!(said[0].0, r#"{"welcome":{"version":4,"daemon":7}}"#);
+        let said = talk(&[&hello(), r#""adapters""#]);
+        assert_eq!(said[0].0, format!(r#"{{"welcome":{{"version":{VERSION},"daemon":7}}}}"#));
         assert!(said[1].0.contains(r#""name":"sn0""#) && !said[1].1, "{said:?}");
         let said = talk(&[r#"{"hello":{"version":1}}"#]);
         assert!(said[0].0.contains("version") && said[0].1, "{said:?}");
@@ -99,7 +103,7 @@ mod tests {
     fn rubbish_ends_the_conversation() {
         let nested = "[".repeat(4000);
         for rubbish in ["", "{", "null", r#"{"open":{}}"#, r#"{"hello":{"version":-1}}"#, &nested, "\u{0}"] {
-            let said = talk(&[r#"{"hello":{"version":4}}"#, rubbish]);
+            let said = talk(&[&hello(), rubbish]);
             assert!(said[1].0.contains("malformed") && said[1].1, "{rubbish}: {said:?}");
         }
     }
