@@ -1,8 +1,9 @@
 /*
  * MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT: as many messages of that length as there are buffers are copied, so that what they
- * were sent from is free although nobody has received them. Over shared memory the second one would wait for room.
+ * were sent from is free although nobody has received them. Over shared memory the second one would wait for room, as it would in
+ * the lanes of hps: there the windows' datagrams carry them.
  * tasks: 2
- * env: MP_REXMIT_BUF_SIZE=2000000 MP_REXMIT_BUF_CNT=2
+ * env: MP_REXMIT_BUF_SIZE=2000000 MP_REXMIT_BUF_CNT=2 LAPIS_HPS_COPY=windows
  */
 //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
 //= type=test
