@@ -93,19 +93,30 @@ impl Locked<'_> {
         user: &[u8],
         body: impl Body,
     ) -> Submitted {
+        self.with_head(header, user, |locked, head| locked.submit(peer, head, body))
+    }
+
+    /// Hands on a packet's head: its header and the user header.
+    #[inline(always)]
+    fn with_head<R>(
+        &mut self,
+        header: &Header,
+        user: &[u8],
+        hand_on: impl FnOnce(&mut Self, &[u8]) -> R,
+    ) -> R {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         if user.len() <= Encoded::USER_ROOM {
             let n = head.append(n, user);
-            return self.submit(peer, head.bytes(n), body);
+            return hand_on(self, head.bytes(n));
         }
         let mut long_head = std::mem::take(&mut self.sending.long_head);
         long_head.clear();
         long_head.extend_from_slice(head.bytes(n));
         long_head.extend_from_slice(user);
-        let submitted = self.submit(peer, &long_head, body);
+        let result = hand_on(self, &long_head);
         self.sending.long_head = long_head;
-        submitted
+        result
     }
 
     /// Tries to send one packet that carries `len` bytes of a source, from `position` on.
@@ -202,15 +213,10 @@ impl Locked<'_> {
         len: u64,
     ) -> Option<Submitted> {
         self.room_past(peer)?;
-        let mut head = std::mem::take(&mut self.sending.long_head);
-        let mut encoded = Encoded::new();
-        let n = header.encode(&mut encoded);
-        head.clear();
-        head.extend_from_slice(encoded.bytes(n));
-        head.extend_from_slice(user);
         let part = Part { source, position, len: len as usize };
-        let status = self.with_bytes(part, |locked, data| locked.send_past(peer, &head, data));
-        self.sending.long_head = head;
+        let status = self.with_head(header, user, |locked, head| {
+            locked.with_bytes(part, |locked, data| locked.send_past(peer, head, data))
+        });
         if status == Status::Unsupported {
             return None;
         }
