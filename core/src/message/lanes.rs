@@ -13,12 +13,8 @@ use crate::wire::short_head;
 use lapis_ablation::{Optimization, without};
 use zerocopy::IntoBytes;
 
-/// Pauses before the first look for an answer; there is one after each look. A look fetches a line
-/// from the task that is about to write it and must then take it back, so that an answer looked for
-/// too early, or too often, comes a third later. Whoever has sent nothing looks as often as
-/// possible: what comes next of a stream is there already.
-const REST: u32 = 2;
-/// What a look and a pause count for.
+/// What a look for an answer and the pause after it count for. Whoever has sent nothing looks as
+/// often as possible: what comes next of a stream is there already.
 const PAUSED_LOOK: u32 = 4;
 
 /// Longest user header of a message whose bytes go into a data ring from here: with all that can
@@ -286,6 +282,7 @@ impl Locked<'_> {
                             let lane = (*lanes).lanes[index];
                             self.handle_in_place(lane, (data, len), mailbox)
                         };
+                        self.links.inbound.looked(for_answer, looks / PAUSED_LOOK, true);
                         // Here, too: after a message the answer is another one, which the processor
                         // learns branch by branch.
                         if let Some(result) = check(self)? {
@@ -311,6 +308,7 @@ impl Locked<'_> {
                 spin_loop();
             }
         }
+        self.links.inbound.looked(for_answer, looks / PAUSED_LOOK, false);
         idle.passed(looks);
         spin_loop();
         Ok(None)
@@ -319,10 +317,10 @@ impl Locked<'_> {
     /// Pauses before the first look for an answer; says whether one is due.
     #[inline(always)]
     fn pause_for_answer(&mut self) -> bool {
+        let crowded = self.shared().crowding.is_crowded();
         let inbound = &mut self.links.inbound;
-        // Once: a program that polls by calls comes here with each of them.
-        if std::mem::take(&mut inbound.rest_due) {
-            (0..REST).for_each(|_| spin_loop());
+        if !crowded {
+            (0..inbound.rest()).for_each(|_| spin_loop());
         }
         inbound.answer_due > 0 && !without(Optimization::AnswerPauses)
     }

@@ -1,5 +1,6 @@
 //! The lanes of short messages: where they lead, and when to look at them.
 
+use super::answer_rest::AnswerRest;
 use super::{PeerState, State};
 use crate::transport::lane::ReceiveLanes;
 use crate::transport::{Caps, Link, PeerId};
@@ -31,7 +32,8 @@ pub(crate) struct Inbound {
     /// is expected at once.
     pub(crate) answer_due: u8,
     /// Something was sent, and nothing has been looked for since.
-    pub(crate) rest_due: bool,
+    rest_due: bool,
+    rest: AnswerRest,
     /// Messages since something was sent, as far as they count.
     unanswered: u16,
 }
@@ -69,6 +71,26 @@ impl Inbound {
     #[inline(always)]
     pub(crate) fn end_turn(&mut self, handled: u32) {
         self.since += handled;
+    }
+
+    /// Pauses before a look, if it is the first one after something was sent. The core is not
+    /// wanted by others.
+    ///
+    /// Once: a program that polls by calls looks with each of them.
+    #[inline(always)]
+    pub(crate) fn rest(&mut self) -> u16 {
+        if std::mem::take(&mut self.rest_due) { self.rest.begin() } else { 0 }
+    }
+
+    /// If it was for an answer: so many looks have found nothing, and the next one has if `found`.
+    #[inline(always)]
+    pub(crate) fn looked(&mut self, for_answer: bool, looks: u32, found: bool) {
+        if for_answer {
+            self.rest.looked_in_vain(looks);
+            if found {
+                self.rest.end();
+            }
+        }
     }
 
     /// How many times a call that polls once looks at the lanes.

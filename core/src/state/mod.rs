@@ -7,6 +7,7 @@
 //! file needs the other, the parts leave open what the context is (`C`).
 
 mod adaptive_wait;
+mod answer_rest;
 mod collectives;
 mod copy_choice;
 mod epochs;

@@ -35,6 +35,7 @@ const fn udp(bench: &'static str, sizes: &'static [u64]) -> Figures {
 
 const LANES: &str = "core/src/message/lanes.rs";
 const INBOUND: &str = "core/src/state/inbound.rs";
+const ANSWER_REST: &str = "core/src/state/answer_rest.rs";
 const SEND: &str = "core/src/transport/lane/send.rs";
 const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
@@ -81,7 +82,13 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: AnswerPauses,
             figures: &[shm("am_lat", &[8, 64])],
-            code: &[(LANES, "const REST"), (LANES, "const PAUSED_LOOK"), (INBOUND, "fn expect_answer")],
+            code: &[
+                (ANSWER_REST, "struct AnswerRest"),
+                (ANSWER_REST, "impl AnswerRest"),
+                (INBOUND, "fn rest"),
+                (INBOUND, "fn looked"),
+                (LANES, "fn pause_for_answer"),
+            ],
         },
         Trial {
             which: EagerLooks,
