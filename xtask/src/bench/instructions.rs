@@ -50,7 +50,7 @@ messages:
   for 200 B to 16 KiB.
 * **to and fro, waiting**: one way of a ping-pong, each message awaited by `Context::wait_until`,
   which ends when the program's own condition holds. Beside the message this has what belongs to a
-  call that waits: its lock, announcing that the thread polls, and two pauses before the first look.
+  call that waits: its lock, announcing that the thread polls, and the rest before the first look.
 
 Callgrind slows the clock down, so that the tasks' cores count as distant ones: the bytes of long
 messages go past the caches.
