@@ -63,7 +63,7 @@ impl Member<'_> {
         let mut data = if let Spot::Row(share) = self.plan.spot(0) {
             let row = &shared.rows[self.meetings % 2][take.member * share + take.at..][..take.into.len];
             assert!(row.iter().all(|(round, _)| *round == self.begun), "a row was used again too early");
-            row.iter().map(|(_, data)| data.clone()).collect()
+            row.iter().map(|(_, data)| *data).collect()
         } else {
             let areas = &shared.areas[take.member];
             let (round, data, told) = &areas[self.begun % areas.len()];
