@@ -53,6 +53,43 @@ impl Begun {
     }
 }
 
+/// Where members of a large team meet, in the memory of one of them. The only words that have more
+/// than one writer. Nobody comes to a meeting before the one before it was opened to all.
+#[repr(C)]
+pub(crate) struct Meeting {
+    /// Who has come, to all meetings together.
+    come: AtomicU64,
+    _apart: [u64; 15],
+    /// The round of the last meeting to which all have come.
+    open: AtomicU64,
+}
+
+impl Meeting {
+    /// The caller has put and shown what it has. True: as the last one of so `many`, which counts
+    /// those of all meetings up to this one. It may read what the others have put.
+    #[inline(always)]
+    pub(crate) fn come(&self, many: u64) -> bool {
+        // SYNC: each coming follows those before it, so that the last one's reads follow what all
+        // have put.
+        self.come.fetch_add(1, Ordering::AcqRel) + 1 == many
+    }
+
+    /// Lets all go on, who may then read what all have put.
+    #[inline(always)]
+    pub(crate) fn open(&self, round: u64) {
+        // SYNC: pairs with the Acquire load in `is_open`: what all have put comes first, and what
+        // the last one has made of it.
+        self.open.store(round, Ordering::Release);
+    }
+
+    /// All have come to the meeting of `round`, to which the caller has come.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, round: u64) -> bool {
+        // SYNC: pairs with the Release store in `open`.
+        self.open.load(Ordering::Acquire) == round
+    }
+}
+
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
@@ -121,6 +158,41 @@ mod loom_tests {
                 .collect();
             rounds(&members, 0, last, takes);
             threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    /// Meetings with two rows in turns: everybody puts, the last one folds, all take.
+    #[test]
+    fn loom_the_last_to_come_reads_what_all_have_put_and_all_read_what_it_made() {
+        type Row = [UnsafeCell<u64>; 3];
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let row = || -> Row { std::array::from_fn(|_| UnsafeCell::new(0)) };
+            let meeting = Meeting { come: AtomicU64::new(0), _apart: [0; 15], open: AtomicU64::new(0) };
+            let shared = Arc::new((meeting, [row(), row()]));
+            let member = |shared: &(Meeting, [Row; 2]), me: usize| {
+                for round in 1..=3 {
+                    let row = &shared.1[(round % 2) as usize];
+                    // SAFETY: that nobody reads now, nor others write, is what the model checks.
+                    row[me].with_mut(|mine| unsafe { *mine = round * 10 + me as u64 });
+                    if shared.0.come(2 * round) {
+                        // SAFETY: all have come, and nobody goes on before it is opened.
+                        let sum = (0..2).map(|at| row[at].with(|put| unsafe { *put })).sum();
+                        // SAFETY: the same.
+                        row[2].with_mut(|made| unsafe { *made = sum });
+                        shared.0.open(round);
+                    }
+                    wait(|| shared.0.is_open(round));
+                    // SAFETY: it is open, so nobody writes here before this member has come to the
+                    // next meeting but one.
+                    row[2].with(|made| assert_eq!(unsafe { *made }, round * 20 + 1));
+                }
+            };
+            let other = Arc::clone(&shared);
+            let thread = thread::spawn(move || member(&other, 1));
+            member(&shared, 0);
+            thread.join().unwrap();
         });
     }
 

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
-//! the first member). In a team over several hosts, those of each host have boards for each other,
-//! and "members" are these here.
+//! the first member). The first one of a large team has a [hall](hall) beside its board, where all
+//! meet and short data of all stands side by side. In a team over several hosts, those of each host
+//! have boards for each other, and "members" are these here.
 
 #![allow(
     clippy::needless_borrow,
@@ -19,6 +20,7 @@
 
 mod buffers;
 mod flags;
+mod hall;
 mod rounds;
 mod run;
 mod search;
@@ -35,11 +37,12 @@ pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
 use crate::error::{CollectiveError, Result};
 use flags::{Begun, Line};
+use hall::Hall;
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, LINES, Plan, Round};
+use rounds::{AREAS, LINES, Plan, Round, Spot};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -59,6 +62,8 @@ struct Places {
     lines: usize,
     areas: usize,
     len: usize,
+    /// Behind the first member's board.
+    hall: Hall,
 }
 
 impl Places {
@@ -67,7 +72,13 @@ impl Places {
         let dozing = left + n.next_multiple_of(LINE);
         let lines = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
         let areas = (lines + LINES * LINE).next_multiple_of(PAGE);
-        Self { dozing, lines, areas, len: areas + AREAS * AREA }
+        let len = areas + AREAS * AREA;
+        Self { dozing, lines, areas, len, hall: Hall::of(n, len) }
+    }
+
+    /// Bytes of a member's memory.
+    fn len_of(&self, member: usize) -> usize {
+        self.len + if member == 0 { self.hall.len } else { 0 }
     }
 }
 
@@ -87,6 +98,8 @@ pub(crate) struct Board {
     me: usize,
     /// The round that was begun last.
     round: u64,
+    /// Meetings up to that round.
+    meetings: u64,
     /// What every member has begun, as far as is known.
     begun: Box<[u64]>,
     /// None of them is smaller.
@@ -98,9 +111,9 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// Memory for a board of a team of `n`; `None` if there is no room.
-    pub(crate) fn memory(context: &Context, n: usize) -> Option<RegionInfo> {
-        context.alloc_raw(Places::of(n).len).ok()
+    /// Memory for the board of member `me` of a team of `n`; `None` if there is no room.
+    pub(crate) fn memory(context: &Context, me: usize, n: usize) -> Option<RegionInfo> {
+        context.alloc_raw(Places::of(n).len_of(me)).ok()
     }
 
     /// The board of member `me` of `tasks`, from the addresses of all; `None` if one is not mapped
@@ -120,7 +133,8 @@ impl Board {
             bases.push(if member == me {
                 memory.addr as usize as *mut u8
             } else {
-                context.direct(task, address, places.len as u64).filter(|_| address != 0)?
+                let len = places.len_of(member) as u64;
+                context.direct(task, address, len).filter(|_| address != 0)?
             });
         }
         if bases.iter().any(|base| !base.addr().is_multiple_of(64)) {
@@ -135,6 +149,7 @@ impl Board {
             armed: false,
             me,
             round: 0,
+            meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
             heard: 0,
@@ -175,20 +190,24 @@ impl Board {
         unsafe { &*self.line_at(member, round).cast() }
     }
 
-    /// Where a member's data of a round is: in its line if it is `short`.
+    /// Where a member's data of a round is. Behind the last member's in a row stands what was made
+    /// for all.
     #[inline(always)]
-    fn data(&self, member: usize, round: u64, short: bool) -> *mut u8 {
-        if short {
-            return self.line_at(member, round).wrapping_add(size_of::<Line>());
+    fn data(&self, member: usize, round: u64, spot: Spot) -> *mut u8 {
+        match spot {
+            Spot::Line => self.line_at(member, round).wrapping_add(size_of::<Line>()),
+            Spot::Row(share) => self.row(share).wrapping_add(member * share),
+            Spot::Area => {
+                let slot = (round % AREAS as u64) as usize;
+                self.bases[member].wrapping_add(self.places.areas + slot * AREA)
+            }
         }
-        let slot = (round % AREAS as u64) as usize;
-        self.bases[member].wrapping_add(self.places.areas + slot * AREA)
     }
 
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.
     fn words(&self, member: usize) -> *mut u64 {
         let at = Plan::told_at(AREA, self.bases.len());
-        self.data(member, self.round, false).wrapping_add(at).cast()
+        self.data(member, self.round, Spot::Area).wrapping_add(at).cast()
     }
 
     /// Writes the words that the others are told behind the data of the present round, if any.
@@ -240,9 +259,17 @@ impl Board {
     /// Who has shown another call in a round, and which.
     pub(crate) fn other_call(&self, round: u64, signature: u64) -> Option<(usize, u64)> {
         (0..self.bases.len()).filter(|member| *member != self.me).find_map(|member| {
-            let theirs = self.line(member, round).shown(round)?;
+            let shown = self.line(member, round).shown(round);
+            let theirs = shown.or_else(|| self.came_with(member, round))?;
             (theirs != signature).then_some((member, theirs))
         })
+    }
+
+    /// Begins the next round, in which members meet or not.
+    #[inline(always)]
+    fn begin_round(&mut self, meets: bool) {
+        self.round += 1;
+        self.meetings += u64::from(meets);
     }
 
     /// Whose round the present one needs to end first, of so many whose places are used in turns.

@@ -8,6 +8,12 @@
 //! for then all have ended the round whose area is used again. Every member has as many rounds as
 //! the others, even with nothing to put or to take.
 //!
+//! Members of a large team *meet* where all take from all: a member goes on when a single word says
+//! that everybody has put, and looks at no flags. Short data stands in one *row* then, side by
+//! side, of which there are two in turns: who puts for a meeting has seen the one before it open,
+//! so that all have ended the last one but one. What an allreduce makes of it the last to come
+//! makes for all, and puts behind the row.
+//!
 //! Operands are always folded in the order of ranks.
 
 mod unequal;
@@ -29,12 +35,31 @@ const DIVIDE_FROM: usize = 4 << 10;
 /// With fewer members it costs least if everybody folds everything.
 const DIVIDE_MEMBERS: usize = 4;
 
-/// From so many members on, barriers and short allreduces meet at the first member, which alone
-/// looks at everybody's lines: all of them, at every member, take longer than another round.
-const MEET_MEMBERS: usize = 8;
+/// From so many members on they meet: looks at everybody's flags, at every member, take longer.
+pub(crate) const MEET_MEMBERS: usize = 8;
 
-/// Data of an allreduce that is short enough for it.
-const MEET_UP_TO: usize = 64;
+/// Bytes of each member in a row.
+pub(crate) const SHARE: usize = 4 << 10;
+
+/// Data of a line, and of an area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Behind the flag.
+    Line,
+    /// In the team's row, with so many bytes of each member.
+    Row(usize),
+    /// In the member's area.
+    Area,
+}
+
+impl Spot {
+    /// How many places of its kind a member uses in turns, if that is what it waits for. Rows know
+    /// by themselves when they are free; the flag stands in a line then, too.
+    #[inline(always)]
+    pub(crate) fn places(self) -> usize {
+        if self == Self::Area { AREAS } else { LINES }
+    }
+}
 
 /// Data that a member shows to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +83,26 @@ pub(crate) struct Take {
     pub fold: Option<Side>,
     /// Bytes that the member must tell to have for this one, in the first round of unequal parts.
     pub told: Option<u64>,
+    /// From so many members, beginning with that one: where nobody's flag is looked at. What the
+    /// next one has goes so many elements behind.
+    pub many: (usize, usize),
+}
+
+impl Take {
+    /// From one member, in the place of what is there.
+    pub(crate) fn of(member: usize, at: usize, into: Span) -> Self {
+        Self { member, at, into, fold: None, told: None, many: (1, 0) }
+    }
+
+    /// From each member.
+    #[inline(always)]
+    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
+        let (many, step) = self.many;
+        (0..many).map(move |i| {
+            let into = Span { start: self.into.start + i * step, ..self.into };
+            Self { member: self.member + i, into, many: (1, 0), ..self }
+        })
+    }
 }
 
 /// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
@@ -93,7 +138,7 @@ pub(crate) struct Plan<'a> {
     windows: usize,
     /// Each window takes two rounds: everybody folds a piece of it, then all take the pieces.
     divided: bool,
-    /// The one window takes two rounds: the first member folds everything, then all take it.
+    /// All go on when all have put.
     meets: bool,
 }
 
@@ -116,6 +161,22 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
     }
 }
 
+/// Whether members need what all have put.
+fn takes_from_all(call: &Call<'_>) -> bool {
+    matches!(
+        call,
+        Call::Barrier
+            | Call::AllReduce { .. }
+            | Call::ReduceScatter { .. }
+            | Call::AllGather { .. }
+            | Call::AllGatherV { .. }
+            | Call::AllToAll { .. }
+            | Call::AllToAllV { .. }
+            | Call::Scan { .. }
+            | Call::ExScan { .. }
+    )
+}
+
 impl<'a> Plan<'a> {
     /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
     /// for what is not done this way.
@@ -135,8 +196,7 @@ impl<'a> Plan<'a> {
         let reduces = matches!(call, Call::Reduce { .. } | Call::AllReduce { .. });
         let divided = reduces && n >= DIVIDE_MEMBERS && count * element >= DIVIDE_FROM;
         let windows = count.div_ceil(window.max(1)).max(1);
-        let short = matches!(call, Call::Barrier | Call::AllReduce { .. }) && count * element <= MEET_UP_TO;
-        let meets = short && n >= MEET_MEMBERS && windows == 1;
+        let meets = n >= MEET_MEMBERS && takes_from_all(call);
         let width = window * parts;
         Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets })
     }
@@ -145,7 +205,7 @@ impl<'a> Plan<'a> {
     /// need at least; nothing is heard before the first round.
     #[inline]
     pub(crate) fn rounds(&self, heard: usize) -> usize {
-        self.windows.max(heard) * (1 + usize::from(self.divided || self.meets))
+        self.windows.max(heard) * (1 + usize::from(self.divided))
     }
 
     /// Bytes of an element of spans.
@@ -156,6 +216,22 @@ impl<'a> Plan<'a> {
     /// Elements of each area that are used: as many at every member.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// Whether all go on when all have put.
+    pub(crate) fn meets(&self) -> bool {
+        self.meets
+    }
+
+    /// Where data stands, if up to `inline` bytes fit in a line: in every round, at every member.
+    #[inline]
+    pub(crate) fn spot(&self, inline: usize) -> Spot {
+        let bytes = self.width * self.element;
+        match self.meets {
+            true if bytes <= SHARE => Spot::Row(bytes),
+            false if bytes <= inline => Spot::Line,
+            _ => Spot::Area,
+        }
     }
 
     /// Elements of scratch.
@@ -172,13 +248,18 @@ impl<'a> Plan<'a> {
         out.tells.clear();
         let w = if self.divided { r / 2 } else { r };
         match self.call {
-            Call::Barrier | Call::AllReduce { .. } if self.meets => self.met(out, r),
+            Call::Barrier if self.meets => {}
             Call::Barrier => self.take_all(out, |_| (0, Span::NONE)),
             Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count), true),
             Call::Multicast { root, to, count } => {
                 self.broadcast(out, root, self.span(w, count), to.rank(self.me as u32).is_some());
             }
             Call::AllReduce { count } if self.divided => self.divided(out, r, self.span(w, count), None),
+            Call::AllReduce { count } if self.meets => {
+                let at = self.span(w, count);
+                out.puts.push(Put { from: input(at), at: 0 });
+                out.takes.push(Take::of(self.n, 0, output(at)));
+            }
             Call::AllReduce { count } => self.folded(out, self.span(w, count), true),
             Call::Reduce { root, count } if self.divided => {
                 self.divided(out, r, self.span(w, count), Some(root));
@@ -205,6 +286,21 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Writes what the last member to come to the meeting of round `r` makes for all: it takes, and
+    /// puts what has come of it behind the row. True: then it has what it needs of this round.
+    pub(crate) fn last(&self, r: usize, out: &mut Round) -> bool {
+        let Call::AllReduce { count } = self.call else { return false };
+        if self.divided {
+            return false;
+        }
+        let into = output(self.span(r, count));
+        out.takes.clear();
+        self.fold_in_order(out, 0..self.n, 0, into);
+        out.puts.clear();
+        out.puts.push(Put { from: into, at: 0 });
+        true
+    }
+
     /// First element and length of window `w` of so many elements.
     fn span(&self, w: usize, count: usize) -> (usize, usize) {
         let start = (w * self.window).min(count);
@@ -220,14 +316,20 @@ impl<'a> Plan<'a> {
     fn take_all(&self, out: &mut Round, from: impl Fn(usize) -> (usize, Span)) {
         for member in self.others() {
             let (at, into) = from(member);
-            out.takes.push(Take { member, at, into, fold: None, told: None });
+            out.takes.push(Take::of(member, at, into));
         }
     }
 
     fn fold_in_order(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
+        if self.meets && who.len() > 1 {
+            out.takes.push(Take::of(who.start, at, into));
+            let (fold, many) = (Some(Side::After), (who.len() - 1, 0));
+            out.takes.push(Take { fold, many, ..Take::of(who.start + 1, at, into) });
+            return;
+        }
         for member in who.clone() {
             let fold = (member > who.start).then_some(Side::After);
-            out.takes.push(Take { member, at, into, fold, told: None });
+            out.takes.push(Take { fold, ..Take::of(member, at, into) });
         }
     }
 
@@ -235,7 +337,7 @@ impl<'a> Plan<'a> {
         if self.me == root {
             out.puts.push(Put { from: output(at), at: 0 });
         } else if gets {
-            out.takes.push(Take { member: root, at: 0, into: output(at), fold: None, told: None });
+            out.takes.push(Take::of(root, 0, output(at)));
         }
     }
 
@@ -256,18 +358,7 @@ impl<'a> Plan<'a> {
         if gets {
             out.copies.push((input(at), output(at)));
             let side = if other < self.me { Side::Before } else { Side::After };
-            out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side), told: None });
-        }
-    }
-
-    /// The first member takes or folds what all have, then all take what it has.
-    fn met(&self, out: &mut Round, r: usize) {
-        let at = (0, self.window);
-        match (self.call, r) {
-            (Call::Barrier, 0) if self.me == 0 => self.take_all(out, |_| (0, Span::NONE)),
-            (Call::Barrier, 0) => {}
-            (_, 0) => self.folded(out, at, self.me == 0),
-            _ => self.broadcast(out, 0, at, true),
+            out.takes.push(Take { fold: Some(side), ..Take::of(other, 0, output(at)) });
         }
     }
 
@@ -296,7 +387,11 @@ impl<'a> Plan<'a> {
         if !gets || matches!(self.call, Call::AllGather { .. }) {
             out.puts.push(Put { from: input(at), at: 0 });
         }
-        if gets {
+        if matches!(self.spot(0), Spot::Row(_)) && at.1 == count {
+            // It stands there as it is wanted.
+            let all = output((0, self.n * count));
+            out.takes.push(Take::of(0, 0, all));
+        } else if gets {
             out.copies.push((input(at), of(self.me)));
             self.take_all(out, |member| (0, of(member)));
         }
@@ -323,7 +418,7 @@ impl<'a> Plan<'a> {
         let (start, len) = self.span(w, count);
         if self.me != root {
             let into = output((start, len));
-            out.takes.push(Take { member: root, at: self.me * self.window, into, fold: None, told: None });
+            out.takes.push(Take::of(root, self.me * self.window, into));
             return;
         }
         for member in self.others() {
@@ -335,11 +430,17 @@ impl<'a> Plan<'a> {
     fn exchanged(&self, out: &mut Round, w: usize, count: usize) {
         let (start, len) = self.span(w, count);
         let of = |member: usize| (member * count + start, len);
+        let at = self.me * self.window;
+        if matches!(self.spot(0), Spot::Row(_)) && len == count {
+            out.puts.push(Put { from: input((0, self.n * count)), at: 0 });
+            out.takes.push(Take { many: (self.n, count), ..Take::of(0, at, output(of(0))) });
+            return;
+        }
         for member in self.others() {
             out.puts.push(Put { from: input(of(member)), at: member * self.window });
         }
         out.copies.push((input(of(self.me)), output(of(self.me))));
-        self.take_all(out, |member| (self.me * self.window, output(of(member))));
+        self.take_all(out, |member| (at, output(of(member))));
     }
 
     fn folded_parts(&self, out: &mut Round, w: usize, counts: &[usize]) {
@@ -362,5 +463,7 @@ fn output((start, len): (usize, usize)) -> Span {
     Span::output(start, len)
 }
 
+#[cfg(all(test, not(loom)))]
+mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,7 +1,8 @@
 //! Taking the rounds of an operation.
 
 use super::buffers::Data;
-use super::rounds::{AREAS, LINES, Plan, Round};
+use super::rounds::{Plan, Round};
+use super::wait::Whom;
 use super::{AREA, Board, Buffers, INLINE, LINE};
 use crate::engine::{Engine, Fold, Members};
 use crate::error::{CollectiveError, Result};
@@ -85,7 +86,7 @@ impl Work<'_> {
         while r < plan.rounds(unsafe { (*self.board).heard }) {
             plan.round(r, round);
             // SAFETY: the caller's promise.
-            unsafe { self.take_round(plan, round, data) }?;
+            unsafe { self.take_round(plan, r, round, data) }?;
             r += 1;
         }
         Ok(())
@@ -93,38 +94,73 @@ impl Work<'_> {
 
     /// # Safety
     /// As for [`run`](Self::run).
-    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round, data: &mut impl Data) -> Result<()> {
+    unsafe fn take_round(
+        &self,
+        plan: &Plan<'_>,
+        r: usize,
+        work: &mut Round,
+        data: &mut impl Data,
+    ) -> Result<()> {
         // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
         // somebody waits.
         unsafe {
             let board = self.board;
-            (*board).round += 1;
+            let meets = plan.meets();
+            (&mut *board).begin_round(meets);
             let (round, me) = ((*board).round, (*board).me);
-            let short = plan.width() * plan.element() <= INLINE;
-            self.wait_for_room(round, if short { LINES } else { AREAS })?;
-            data.put(&work.puts, (*board).data(me, round, short));
+            let spot = plan.spot(INLINE);
+            self.wait_for_room(round, spot.places())?;
+            data.put(&work.puts, (*board).data(me, round, spot));
             (&*board).tell(&work.tells);
-            (*board).line(me, round).show(round, self.signature.0);
-            (*board).begun(me).set(round);
-            membarrier::light((*board).fences);
-            self.wake_dozing();
+            if meets {
+                self.meet(plan, r, work, data)?;
+            } else {
+                (*board).line(me, round).show(round, self.signature.0);
+                (*board).begun(me).set(round);
+                membarrier::light((*board).fences);
+                self.wake_dozing();
+            }
             data.copy(&work.copies);
             let mut seen = 1;
             for take in &work.takes {
-                if take.member != me {
+                if take.member != me && !meets {
                     self.wait_for_data(take.member, round)?;
                     seen += 1;
-                    if let Some(expected) = take.told {
-                        (*board).heard = (&*board).hear(take.member, expected)?.max((*board).heard);
-                    }
                 }
-                data.take(take, (*board).data(take.member, round, short), self.fold);
+                if let Some(expected) = take.told {
+                    (*board).heard = (&*board).hear(take.member, expected)?.max((*board).heard);
+                }
+                for one in take.each() {
+                    data.take(&one, (*board).data(one.member, round, spot), self.fold);
+                }
             }
-            let bases = &(*board).bases;
-            if seen == bases.len() {
+            if meets || seen == (&*board).bases.len() {
                 // Everybody has shown this round, and has begun it therefore.
                 (*board).least = round;
             }
+        }
+        Ok(())
+    }
+
+    /// Comes to the meeting of a round, and waits until all have.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run); the data of round `r` is put.
+    unsafe fn meet(&self, plan: &Plan<'_>, r: usize, work: &mut Round, data: &mut impl Data) -> Result<()> {
+        // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
+        // somebody waits.
+        unsafe {
+            let board: *const Board = self.board;
+            if !(*board).come(self.signature.0) {
+                return self.wait_for(Whom::All, || (*board).is_open());
+            }
+            if let Some((member, theirs)) = (*board).other_comer(self.signature.0) {
+                return Err(self.mismatch(member, theirs));
+            }
+            (*board).end_meeting(plan, r, work, data, self.fold);
+            // Nobody waits for a single one who comes.
+            membarrier::light((*board).fences);
+            self.wake_dozing();
         }
         Ok(())
     }
@@ -152,7 +188,7 @@ impl Work<'_> {
                 if (&(*board).begun)[member] < enough {
                     let board: *const Board = board;
                     let there = || (*board).begun(member).get() >= enough;
-                    self.wait_for(member, there)?;
+                    self.wait_for(Whom::Member(member), there)?;
                     let seen = (*board).begun(member).get();
                     (&mut (*self.board).begun)[member] = seen;
                 }
@@ -177,7 +213,7 @@ impl Work<'_> {
                 theirs.is_some()
             };
             // SAFETY: the caller's promise.
-            unsafe { self.wait_for(member, there) }?;
+            unsafe { self.wait_for(Whom::Member(member), there) }?;
         }
         match theirs {
             Some(theirs) if theirs != self.signature.0 => Err(self.mismatch(member, theirs)),

@@ -99,7 +99,7 @@ pub(crate) unsafe fn begin(
     // SAFETY: the team lives; its group never changes.
     let group = unsafe { &(*team.as_ptr()).group };
     let n = group.len();
-    let memory = Board::memory(context, here.ranks.len());
+    let memory = Board::memory(context, here.me, here.ranks.len());
     let mut words = vec![0u64; n + 2].into_boxed_slice();
     words[n + 1] = memory.map_or(0, |memory| memory.addr);
     let (call, of) = (Call::AllReduce { count: n }, Type::U64);

@@ -1,9 +1,9 @@
 //! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
 //! taken up again where they stood.
 
-use super::rounds::{Plan, Round};
+use super::rounds::{Plan, Round, Spot};
 use super::run::Team;
-use super::{AREAS, Board, Data, INLINE, LINES, wait};
+use super::{Board, Data, INLINE, wait};
 use crate::engine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::{Call, Signature};
@@ -32,6 +32,8 @@ enum Stage {
     Between,
     /// Begun; nothing is put yet.
     Room,
+    /// The caller has come to the meeting; others have not.
+    Meeting,
     /// So many takes are made.
     Takes(usize),
 }
@@ -51,7 +53,7 @@ pub(crate) struct Rounds {
     pub(crate) reach: Reach,
     stage: Stage,
     next: usize,
-    short: bool,
+    spot: Spot,
     awaited: usize,
     /// Rounds that others need, as they have told.
     heard: usize,
@@ -155,7 +157,7 @@ impl Rounds {
             reach: Reach::Before,
             stage: Stage::Between,
             next: 0,
-            short: true,
+            spot: Spot::Line,
             awaited: 0,
             heard: 0,
             work: Round::default(),
@@ -180,9 +182,15 @@ impl Rounds {
         under_way.then(|| board.other_call(board.round, mine.0)).flatten()
     }
 
-    /// The member that is waited for.
-    pub(crate) fn awaited(&self) -> usize {
-        self.awaited
+    /// The member that is waited for: of several the first one, or one of whom `is_gone` says so.
+    pub(crate) fn awaited(&self, board: &Board, is_gone: impl Fn(usize) -> bool) -> usize {
+        match self.stage {
+            Stage::Meeting => {
+                let gone = board.absent().find(|member| is_gone(*member));
+                gone.or_else(|| board.absent().next()).unwrap_or(self.awaited)
+            }
+            _ => self.awaited,
+        }
     }
 
     /// Whether what is waited for is there. The board is the team's.
@@ -193,17 +201,16 @@ impl Rounds {
         match self.stage {
             Stage::Between => true,
             Stage::Room => {
-                let enough = (board.round + 1).saturating_sub(self.places() as u64);
+                let enough = (board.round + 1).saturating_sub(self.spot.places() as u64);
                 board.begun(self.awaited).get() >= enough
             }
+            Stage::Meeting => board.is_open(),
             Stage::Takes(at) => self.work.takes.get(at).is_none_or(|take| {
-                take.member == board.me || board.line(take.member, board.round).shown(board.round).is_some()
+                take.member == board.me
+                    || self.plan().is_some_and(|plan| plan.meets())
+                    || board.line(take.member, board.round).shown(board.round).is_some()
             }),
         }
-    }
-
-    fn places(&self) -> usize {
-        if self.short { LINES } else { AREAS }
     }
 
     fn plan(&self) -> Option<Plan<'static>> {
@@ -235,32 +242,30 @@ impl Rounds {
         // SAFETY: the caller's promise; references end before anything is sent.
         unsafe {
             loop {
-                let (stage, me) = ((*this).stage, (*board).me);
-                match stage {
+                match (*this).stage {
                     Stage::Between => {
                         let (next, heard) = ((*this).next, (*this).heard);
                         let Some(plan) = (&*this).plan().filter(|plan| next < plan.rounds(heard)) else {
                             return Ok(true);
                         };
                         plan.round(next, &mut (*this).work);
-                        (*board).round += 1;
-                        (*this).short = plan.width() * plan.element() <= INLINE;
+                        (&mut *board).begin_round(plan.meets());
+                        (*this).spot = plan.spot(INLINE);
                         (*this).stage = Stage::Room;
                     }
                     Stage::Room => {
-                        if let Some(member) = (&mut *board).lacks_room((&*this).places()) {
+                        let places = (*this).spot.places();
+                        if let Some(member) = (&mut *board).lacks_room(places) {
                             (*this).awaited = member;
                             return Ok(false);
                         }
-                        let round = (*board).round;
-                        data.put(&(*this).work.puts, (&*board).data(me, round, (*this).short));
-                        (&*board).tell(&(*this).work.tells);
-                        (&*board).line(me, round).show(round, signature.0);
-                        (&*board).begun(me).set(round);
+                        Self::put(this, board, team, data, fold, signature)?;
+                    }
+                    Stage::Meeting => {
+                        if !(&*board).is_open() {
+                            return Ok(false);
+                        }
                         (*this).stage = Stage::Takes(0);
-                        membarrier::light((*board).fences);
-                        wait::wake_dozing(team.context, team.engine, team.members, board);
-                        data.copy(&(*this).work.copies);
                     }
                     Stage::Takes(at) => {
                         if !Self::take(this, board, at, data, fold, signature)? {
@@ -270,6 +275,45 @@ impl Rounds {
                 }
             }
         }
+    }
+
+    /// Puts the data of a round and shows it, or comes to its meeting.
+    ///
+    /// # Safety
+    /// As for [`go`](Self::go); there is room.
+    unsafe fn put(
+        this: *mut Self,
+        board: *mut Board,
+        team: &Team<'_>,
+        data: &mut (impl Data + ?Sized),
+        fold: &Fold,
+        signature: Signature,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise; references end before anything is sent, and a function of
+        // the program's that folds knows neither.
+        unsafe {
+            let (round, me) = ((*board).round, (*board).me);
+            data.put(&(*this).work.puts, (&*board).data(me, round, (*this).spot));
+            (&*board).tell(&(*this).work.tells);
+            (*this).stage = Stage::Takes(0);
+            if let Some(plan) = (&*this).plan().filter(|plan| plan.meets()) {
+                if !(&*board).come(signature.0) {
+                    (*this).stage = Stage::Meeting;
+                } else if let Some((member, theirs)) = (&*board).other_comer(signature.0) {
+                    let (from, theirs) = ((&*board).task(member), Signature(theirs));
+                    return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
+                } else {
+                    (&*board).end_meeting(&plan, (*this).next, &mut (*this).work, data, fold);
+                }
+            } else {
+                (&*board).line(me, round).show(round, signature.0);
+                (&*board).begun(me).set(round);
+            }
+            membarrier::light((*board).fences);
+            wait::wake_dozing(team.context, team.engine, team.members, board);
+            data.copy(&(*this).work.copies);
+        }
+        Ok(())
     }
 
     /// Makes a take, or ends the round after the last one. False: the data is not there.
@@ -287,9 +331,10 @@ impl Rounds {
         // SAFETY: the caller's promise; a function of the program's that folds knows neither.
         unsafe {
             let (round, me) = ((*board).round, (*board).me);
+            let meets = (&*this).plan().is_some_and(|plan| plan.meets());
             let Some(take) = (&(*this).work.takes).get(at).copied() else {
                 let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
-                if seen + 1 == (*board).tasks.len() {
+                if meets || seen + 1 == (*board).tasks.len() {
                     // Everybody has shown this round, and has begun it therefore.
                     (*board).least = round;
                 }
@@ -297,7 +342,7 @@ impl Rounds {
                 (*this).stage = Stage::Between;
                 return Ok(true);
             };
-            if take.member != me {
+            if take.member != me && !meets {
                 let Some(theirs) = (&*board).line(take.member, round).shown(round) else {
                     (*this).awaited = take.member;
                     return Ok(false);
@@ -306,11 +351,13 @@ impl Rounds {
                     let (from, theirs) = ((&*board).task(take.member), Signature(theirs));
                     return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
                 }
-                if let Some(expected) = take.told {
-                    (*this).heard = (&*board).hear(take.member, expected)?.max((*this).heard);
-                }
             }
-            data.take(&take, (&*board).data(take.member, round, (*this).short), fold);
+            if let Some(expected) = take.told {
+                (*this).heard = (&*board).hear(take.member, expected)?.max((*this).heard);
+            }
+            for one in take.each() {
+                data.take(&one, (&*board).data(one.member, round, (*this).spot), fold);
+            }
             (*this).stage = Stage::Takes(at + 1);
             Ok(true)
         }

@@ -4,7 +4,8 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-use super::{LINE, LINES, PAGE, Places};
+use super::rounds::{AREAS, LINES, MEET_MEMBERS};
+use super::{AREA, LINE, PAGE, Places};
 use crate::{Call, Combine, Operator, Team};
 use lapis_schedules::levels::Hosts;
 use support::{SHM, job};
@@ -91,5 +92,9 @@ fn nothing_on_a_board_overlaps() {
         assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
         assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
         assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
+        assert!(places.areas + AREAS * AREA <= places.len && places.len.is_multiple_of(PAGE));
+        assert_eq!(places.len_of(n - 1), places.len + if n == 1 { places.hall.len } else { 0 });
+        assert_eq!(places.hall.len > 0, n >= MEET_MEMBERS, "{n} members: {places:?}");
+        assert!(places.hall.fits(n, places.len), "{n} members: {places:?}");
     }
 }

@@ -32,13 +32,21 @@ pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 /// The longest sleep without looking.
 pub(crate) const DOZE: Duration = Duration::from_millis(5);
 
+/// Who is waited for.
+#[derive(Clone, Copy)]
+pub(super) enum Whom {
+    Member(usize),
+    /// All who have not come to the meeting.
+    All,
+}
+
 impl Work<'_> {
-    /// Waits until `there` says so, which depends on `member`.
+    /// Waits until `there` says so, which depends on those who are waited for.
     ///
     /// # Safety
     /// The lock is held.
     #[inline]
-    pub(super) unsafe fn wait_for(&self, member: usize, mut there: impl FnMut() -> bool) -> Result<()> {
+    pub(super) unsafe fn wait_for(&self, whom: Whom, mut there: impl FnMut() -> bool) -> Result<()> {
         if self.at.context.is_crowded() {
             for _ in 0..TURNS {
                 if there() {
@@ -57,14 +65,14 @@ impl Work<'_> {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { self.wait_long(member, &mut there) }
+        unsafe { self.wait_long(whom, &mut there) }
     }
 
     /// # Safety
     /// The lock is held.
     #[cold]
     #[inline(never)]
-    unsafe fn wait_long(&self, member: usize, there: &mut dyn FnMut() -> bool) -> Result<()> {
+    unsafe fn wait_long(&self, whom: Whom, there: &mut dyn FnMut() -> bool) -> Result<()> {
         let since = Instant::now();
         let crowded = self.at.context.is_crowded();
         let awake = if crowded { AWAKE_WHEN_CROWDED } else { AWAKE };
@@ -87,9 +95,12 @@ impl Work<'_> {
                 // SAFETY: the board is this operation's and lives.
                 unsafe { (*self.board).set_dozing(false) };
             }
+            if there() {
+                return Ok(());
+            }
             // SAFETY: the lock is held; nothing refers to the engine's state.
-            let hopeless = unsafe { self.is_hopeless(member, since) };
-            // What is there counts, whatever became of its sender.
+            let hopeless = unsafe { self.is_hopeless(whom, since) };
+            // What came in the meantime counts, whatever became of its sender.
             if there() {
                 return Ok(());
             }
@@ -113,7 +124,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The lock is held.
-    unsafe fn is_hopeless(&self, member: usize, since: Instant) -> Result<()> {
+    unsafe fn is_hopeless(&self, whom: Whom, since: Instant) -> Result<()> {
         let members: *mut Members = self.at.members.as_ptr();
         // SAFETY: the team lives; references end where they stand.
         unsafe {
@@ -133,8 +144,22 @@ impl Work<'_> {
             return Err(self.mismatch(member, theirs));
         }
         // SAFETY: the board is this operation's and lives; its tasks never change.
-        let (task, limit) = (unsafe { (*self.board).task(member) }, self.at.context.timeout());
-        self.at.context.reachable(task).map_err(|e| crate::engine::lost(task, e))?;
+        let board = unsafe { &*self.board };
+        let reach = |member: usize| {
+            let task = board.task(member);
+            self.at.context.reachable(task).map_err(|e| crate::engine::lost(task, e))
+        };
+        let first = match whom {
+            Whom::Member(member) => Some(member),
+            Whom::All => board.absent().next(),
+        };
+        match whom {
+            Whom::Member(member) => reach(member)?,
+            Whom::All => board.absent().try_for_each(reach)?,
+        }
+        // Nobody is absent any more if all have come meanwhile.
+        let Some(first) = first else { return Ok(()) };
+        let (task, limit) = (board.task(first), self.at.context.timeout());
         if !*self.at.context.config().notimeout.get() && since.elapsed() >= limit {
             return Err(CollectiveError::Silent { task, call: self.call.name(), seconds: limit.as_secs() });
         }

@@ -322,6 +322,7 @@ impl Engine {
     /// The lock is held; the operation is one of the team's under way.
     pub(super) unsafe fn awaited_in_memory(
         &self,
+        context: &Context,
         team: NonNull<Members>,
         op: *mut Op,
         patience: &Patience,
@@ -346,7 +347,8 @@ impl Engine {
                 let found = crate::CollectiveError::Mismatch { from, theirs: Signature(theirs), mine };
                 (*op).failure.get_or_insert(found);
             }
-            Some(board.task(rounds.awaited()))
+            let is_gone = |member: usize| context.reachable(board.task(member)).is_err();
+            Some(board.task(rounds.awaited(board, is_gone)))
         }
     }
 }

@@ -109,7 +109,7 @@ impl Engine {
             if self.can_go_on() || !(*op).running {
                 return true;
             }
-            let in_memory = self.awaited_in_memory(team, op, patience);
+            let in_memory = self.awaited_in_memory(context, team, op, patience);
             let goes_on = match (&(*op).acts).get((*op).next) {
                 _ if in_memory.is_some() => false,
                 Some(Act::Wait) => (*op).open_receives == 0,
@@ -154,7 +154,7 @@ impl Engine {
             let by_messages = (&(*op).rounds).as_ref().is_none_or(|rounds| rounds.reach == Reach::Messages);
             let awaited = match by_messages {
                 true => (*op).lacks(),
-                false => self.awaited_in_memory(team, op, &Patience::new()),
+                false => self.awaited_in_memory(context, team, op, &Patience::new()),
             };
             let Some(task) = awaited else { return };
             let Err(e) = context.reachable(task) else { return };

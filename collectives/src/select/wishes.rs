@@ -28,9 +28,20 @@ impl Wishes {
         wishes.map(Wish::parse).collect::<Result<_, _>>().map(Self)
     }
 
+    /// What is wanted for a call. Of parts of any lengths nobody knows alone how many bytes they
+    /// are: wishes for `alltoall` count for them if they name no range of bytes, nor Bruck's
+    /// algorithm, which such parts can't be moved by.
     pub(crate) fn for_call(&self, call: &Call<'_>, shape: &Shape<'_>) -> Option<Algorithm> {
         let suits = |wish: &&Wish| {
-            wish.operation == call.name()
+            let named = match call {
+                Call::AllToAllV { .. } => {
+                    wish.operation == "alltoall"
+                        && wish.bytes == (0..=usize::MAX)
+                        && wish.algorithm != Algorithm::Bruck
+                }
+                _ => wish.operation == call.name(),
+            };
+            named
                 && wish.members.contains(&shape.n)
                 && wish.bytes.contains(&(call.count() as usize).saturating_mul(shape.size))
         };
@@ -84,6 +95,7 @@ fn range(text: &str) -> Option<RangeInclusive<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_schedules::tree::Parts;
 
     fn shape(n: usize) -> Shape<'static> {
         Shape { me: 0, n, hosts: None, size: 8, reorder: true, reproducible: false }
@@ -102,6 +114,19 @@ mod tests {
         assert_eq!(taken(64 << 10, 4), Some(Algorithm::Halves));
         let barrier = |n| wishes.for_call(&Call::Barrier, &shape(n));
         assert_eq!((barrier(4), barrier(5)), (Some(Algorithm::Memory), None));
+    }
+
+    #[test]
+    fn a_wish_for_alltoall_counts_for_unequal_parts_if_it_can() {
+        let parts = Parts { counts: &[1; 9], starts: &[0; 9] };
+        let call = Call::AllToAllV { give: parts, get: parts };
+        let taken = |text: &str| Wishes::parse(text).unwrap().for_call(&call, &shape(9));
+        assert_eq!(taken("alltoall=pairwise"), Some(Algorithm::Pairwise));
+        assert_eq!(taken("alltoall@2-8=pairwise"), None);
+        assert_eq!(taken("alltoall:0-=memory"), Some(Algorithm::Memory));
+        assert_eq!(taken("alltoall=pairwise,alltoall:-1K=memory"), Some(Algorithm::Pairwise));
+        assert_eq!(taken("alltoall=bruck"), None);
+        assert_eq!(taken("allgather=ring"), None);
     }
 
     #[test]

@@ -1,187 +1,12 @@
 //! Rounds through memory, among every number of members, in random orders: what is taken must be
 //! what was put in that very round.
 
-use super::{AREAS, LINES, Plan, Round};
+use super::Plan;
+use super::model::Case;
 use crate::call::Call;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
-use lapis_schedules::trial::{JUNK, Map, folded, noise, roots, then, value};
-use lapis_schedules::{Buffer, Side, Span};
-
-struct Member<'a> {
-    plan: Plan<'a>,
-    buffers: [Vec<Map>; 3],
-    in_place: bool,
-    /// Round that was begun last, from 1 on, and how many of its takes were made.
-    begun: usize,
-    taken: usize,
-    /// Rounds that others need, as they have told.
-    heard: usize,
-    round: Round,
-}
-
-/// Where a member's data of a round lies, of which round it is, and what is told in it.
-type Area = (usize, Vec<Map>, Vec<u64>);
-
-impl Member<'_> {
-    fn buffer(&mut self, which: Buffer) -> &mut Vec<Map> {
-        let which = if self.in_place && which == Buffer::Input { Buffer::Output } else { which };
-        &mut self.buffers[which as usize]
-    }
-
-    fn read(&mut self, span: Span) -> Vec<Map> {
-        self.buffer(span.buffer)[span.start..][..span.len].to_vec()
-    }
-
-    fn write(&mut self, span: Span, data: &[Map]) {
-        assert_ne!(span.buffer, Buffer::Input);
-        self.buffer(span.buffer)[span.start..][..span.len].copy_from_slice(data);
-    }
-
-    fn rounds(&self) -> usize {
-        self.plan.rounds(self.heard)
-    }
-
-    fn ended_round(&self) -> bool {
-        self.taken == self.round.takes.len()
-    }
-}
-
-/// The buffers of one case: as many elements of input and output as a member needs.
-struct Case<'a> {
-    call: Call<'a>,
-    /// Where each member has lists of its own.
-    calls: Option<&'a dyn Fn(usize) -> Call<'static>>,
-    n: usize,
-    room: usize,
-    in_place: bool,
-    inputs: &'a dyn Fn(usize) -> usize,
-    outputs: &'a dyn Fn(usize) -> usize,
-    expected: &'a dyn Fn(usize, usize) -> Map,
-}
-
-impl Case<'_> {
-    /// How many areas members use in turns.
-    fn slots(&self) -> usize {
-        if self.room > 3 * self.n { LINES } else { AREAS }
-    }
-
-    /// Everybody goes on as long as that is possible, but a member that never begins.
-    fn run(&self, absent: Option<usize>) -> Vec<Member<'_>> {
-        let n = self.n;
-        let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
-        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room], Vec::new()); self.slots()]; n];
-        let mut random = (n * 31 + self.room) as u64;
-        loop {
-            random = noise(random);
-            let from = random as usize % n;
-            let mut order = (from..n).chain(0..from).filter(|me| Some(*me) != absent);
-            let Some(me) = order.find(|me| self.is_able(&members, &areas, *me)) else { break };
-            // Some go on for long, some stop after each step.
-            for _ in 0..1 + random % 5 {
-                if self.is_able(&members, &areas, me) {
-                    step(&mut members, &mut areas, me);
-                }
-            }
-        }
-        members
-    }
-
-    fn check(&self) {
-        let n = self.n;
-        let members = self.run(None);
-        let rounds = members[0].rounds();
-        for (me, member) in members.iter().enumerate() {
-            assert!(member.begun == rounds && member.ended_round(), "{:?} of {n}: {me} waits", self.call);
-            assert_eq!(member.rounds(), rounds, "{:?} of {n}", self.call);
-            assert_eq!(member.plan.width(), members[0].plan.width());
-            for i in 0..(self.outputs)(me) {
-                let got = member.buffers[1][i];
-                assert_eq!(got, (self.expected)(me, i), "{:?} of {n}: member {me} element {i}", self.call);
-            }
-        }
-    }
-
-    fn member(&self, me: usize) -> Member<'_> {
-        let call = self.calls.map_or(self.call, |calls| calls(me));
-        let plan = Plan::new(&call, me, self.n, self.room, 1).unwrap();
-        let broadcasts = matches!(
-            self.call,
-            Call::Broadcast { root, .. } | Call::Multicast { root, .. } if root == me
-        );
-        let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
-        let mut output = vec![JUNK; (self.outputs)(me)];
-        if broadcasts {
-            output = (0..output.len()).map(|i| value(me, i)).collect();
-        }
-        if self.in_place {
-            output.resize(output.len().max(input.len()), JUNK);
-            output[..input.len()].copy_from_slice(&input);
-        }
-        let scratch = vec![JUNK; plan.scratch()];
-        let buffers = [input, output, scratch];
-        Member {
-            plan,
-            buffers,
-            in_place: self.in_place,
-            begun: 0,
-            taken: 0,
-            heard: 0,
-            round: Round::default(),
-        }
-    }
-
-    fn is_able(&self, members: &[Member<'_>], areas: &[Vec<Area>], me: usize) -> bool {
-        let member = &members[me];
-        if let Some(take) = member.round.takes.get(member.taken) {
-            return areas[take.member][member.begun % self.slots()].0 >= member.begun;
-        }
-        let next = member.begun + 1;
-        next <= member.rounds() && members.iter().all(|other| other.begun + self.slots() > next)
-    }
-}
-
-fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
-    let slots = areas[me].len();
-    let member = &mut members[me];
-    if let Some(take) = member.round.takes.get(member.taken).copied() {
-        let (round, data, told) = &areas[take.member][member.begun % slots];
-        assert_eq!(*round, member.begun, "an area was used again too early");
-        if let Some(expected) = take.told {
-            assert_eq!(told[me], expected, "what {} has for {me}", take.member);
-            member.heard = member.heard.max(told[areas.len()] as usize);
-        }
-        let mut data = data[take.at..][..take.into.len].to_vec();
-        let here = member.read(take.into);
-        for (new, old) in data.iter_mut().zip(&here) {
-            *new = match take.fold {
-                None => *new,
-                Some(Side::Before) => then(new, old),
-                Some(Side::After) => then(old, new),
-            };
-        }
-        member.write(take.into, &data);
-        member.taken += 1;
-        return;
-    }
-    let mut round = std::mem::take(&mut member.round);
-    member.plan.round(member.begun, &mut round);
-    (member.begun, member.taken) = (member.begun + 1, 0);
-    let (width, slot) = (member.plan.width(), member.begun % slots);
-    let (shown, area, told) = &mut areas[me][slot];
-    told.clone_from(&round.tells);
-    for put in &round.puts {
-        assert!(put.at + put.from.len <= width, "{put:?} beyond {width}");
-        let data = member.read(put.from);
-        area[put.at..][..put.from.len].copy_from_slice(&data);
-    }
-    *shown = member.begun;
-    for (from, into) in &round.copies {
-        let data = member.read(*from);
-        member.write(*into, &data);
-    }
-    member.round = round;
-}
+use lapis_schedules::trial::{JUNK, Map, folded, roots, value};
 
 /// Numbers of members.
 fn sizes() -> impl Iterator<Item = usize> {
@@ -259,6 +84,32 @@ fn reductions_through_memory_fold_in_order() {
             }
             .check();
         });
+    }
+}
+
+/// Members that meet, with data that is too long for a row.
+#[test]
+fn long_data_of_members_that_meet_stands_in_their_areas() {
+    let n = 9;
+    for in_place in [false, true] {
+        let (count, room) = (if cfg!(miri) { 4100 } else { 10_000 }, 5000);
+        let all = |_: usize, i: usize| folded(0..n, i, true);
+        let case = Case {
+            call: Call::AllReduce { count },
+            calls: None,
+            n,
+            room,
+            in_place,
+            inputs: &|_| count,
+            outputs: &|_| count,
+            expected: &all,
+        };
+        case.check();
+        let count = 500;
+        let crossed = |me: usize, i: usize| value(i / count, me * count + i % count);
+        let each = |_: usize| n * count;
+        let call = Call::AllToAll { count };
+        Case { call, inputs: &each, outputs: &each, expected: &crossed, ..case }.check();
     }
 }
 

@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
             if into.len > 0 || hears {
                 let told = hears.then_some(part.1 as u64);
                 let into = if into.len > 0 { into } else { Span::NONE };
-                out.takes.push(Take { member, at: self.slot(self.me), into, fold: None, told });
+                out.takes.push(Take { told, ..Take::of(member, self.slot(self.me), into) });
             }
         }
     }

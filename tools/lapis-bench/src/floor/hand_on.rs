@@ -2,6 +2,10 @@
 //!
 //! All arrive in a round, and who is not the last one gives its core away until the last one has
 //! come. So every process must run once in a round, and none needs to run twice.
+//!
+//! The same with data: before it arrives each process writes into the mapping as much as an
+//! alltoall gives all others, and afterwards reads as much from there. Both lie in one piece, so an
+//! alltoall takes at least that long.
 
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
@@ -10,6 +14,7 @@ use super::duo::{Shared, WATCHDOG_SECONDS};
 use anyhow::{Context, Result};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
+use lapis_bench::stats::Summary;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,27 +33,80 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
         .collect()
 }
 
+/// What each process gives all others at most: more does not go at once.
+const MOST_GIVEN: usize = 1 << 20;
+
+pub(super) fn run_copies(ask: &Ask) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for tasks in TASKS {
+        for size in ask.sizes.iter().copied().filter(|size| *size > 0) {
+            if let Some(mut record) = copies_among(tasks, size as usize, ask.budget)? {
+                record.bench = format!("{}_{tasks}", record.bench);
+                records.push(record);
+            }
+        }
+    }
+    Ok(records)
+}
+
 /// A round of so many processes, which the kernel puts where it likes, as tasks that outnumber the
 /// cores are.
 pub(crate) fn among(tasks: usize, budget: Duration) -> Result<Record> {
-    let shared = Shared::new(4096)?;
+    Ok(Record::latency("hand_on", 0, rounds(tasks, 0, budget)?).of("floor", "shm"))
+}
+
+/// The same where each has so many bytes for each other one; `None` if that is too much for one
+/// round.
+pub(crate) fn copies_among(tasks: usize, size: usize, budget: Duration) -> Result<Option<Record>> {
+    if tasks * size > MOST_GIVEN {
+        return Ok(None);
+    }
+    let summary = rounds(tasks, tasks * size, budget)?;
+    Ok(Some(Record::latency("copy_among", size as u64, summary).of("floor", "shm")))
+}
+
+/// What a round takes in which each process writes and reads so many bytes.
+fn rounds(tasks: usize, bytes: usize, budget: Duration) -> Result<Summary> {
+    let place = bytes.next_multiple_of(4096);
+    let shared = Shared::new(2 * 4096 + 2 * tasks * place)?;
     let meeting =
         Meeting { all: tasks as u64, there: shared.line(0), round: shared.line(1), last: shared.line(2) };
+    let process = |me: usize| {
+        // Memory of its own: a process that has just been forked shares what is there already.
+        let (given, mut got) = (vec![me as u8; bytes], vec![0u8; bytes]);
+        let (meeting, shared) = (&meeting, &shared);
+        move || {
+            // Two places of each in turns: what is written now was read before the last meeting.
+            let turn = (meeting.round.load(Ordering::Relaxed) % 2) as usize * tasks;
+            let at = |who: usize| shared.at(4096 + (turn + who % tasks) * place);
+            // SAFETY: the places are `bytes` long, and within the mapping; this process alone
+            // writes to its own one, which nobody reads before all have come.
+            unsafe { std::ptr::copy_nonoverlapping(given.as_ptr(), at(me), bytes) };
+            let round = meeting.meet();
+            // SAFETY: all have written, and nobody writes there before this process comes again.
+            unsafe { std::ptr::copy_nonoverlapping(at(me + 1), got.as_mut_ptr(), bytes) };
+            std::hint::black_box(&mut got);
+            round
+        }
+    };
     let mut others = Others(Vec::new());
     // SAFETY: alarm has no preconditions.
     unsafe { libc::alarm(WATCHDOG_SECONDS) };
-    for _ in 1..tasks {
-        others.fork(|| while meeting.meet() != meeting.last.load(Ordering::Relaxed) {})?;
+    for me in 1..tasks {
+        others.fork(|| {
+            let mut go = process(me);
+            while go() != meeting.last.load(Ordering::Relaxed) {}
+        })?;
     }
-    let mut round = 0;
-    let summary = clock::per_operation(budget, |count| (0..count).for_each(|_| round = meeting.meet()));
+    let (mut go, mut round) = (process(0), 0);
+    let summary = clock::per_operation(budget, |count| (0..count).for_each(|_| round = go()));
     // Nobody comes out of that round before this process has come to it.
     meeting.last.store(round + 1, Ordering::Relaxed);
-    meeting.meet();
+    go();
     others.wait();
     // SAFETY: alarm has no preconditions; 0 switches the watchdog off.
     unsafe { libc::alarm(0) };
-    Ok(Record::latency("hand_on", 0, summary).of("floor", "shm"))
+    Ok(summary)
 }
 
 /// Where processes meet.

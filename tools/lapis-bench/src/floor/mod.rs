@@ -21,7 +21,7 @@ use anyhow::Result;
 use lapis_bench::record::Record;
 use std::time::Duration;
 
-pub(crate) use hand_on::among as hand_on;
+pub(crate) use hand_on::{among as hand_on, copies_among};
 pub(crate) use pingpong::probe;
 
 /// What a floor is asked for.
@@ -78,6 +78,12 @@ pub(crate) const ALL: &[Floor] = &[
         transport: "shm",
         what: "8, 16 and 64 processes that give their core away until all have come",
         run: hand_on::run,
+    },
+    Floor {
+        name: "copy_among",
+        transport: "shm",
+        what: "the same, each of which writes and reads as much as an alltoall gives all others",
+        run: hand_on::run_copies,
     },
     Floor { name: "udp_lat", transport: "udp", what: "connected sockets, polled, one way", run: udp::run },
     Floor {

@@ -3,7 +3,8 @@
 //!
 //! In each round every party takes every figure once, in turns; medians of the rounds are shown.
 //! Two tasks have a core each; more are left to the kernel, as a user would leave them. Where tasks
-//! outnumber the cores, processes that only hand the cores on are the floor.
+//! outnumber the cores, processes that only hand the cores on are the floor; those that copy as
+//! much as an alltoall moves are shown beside it.
 
 use super::turns::{Jobs, Outcome};
 use crate::floor;
@@ -60,6 +61,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             eprintln!("bench: collectives: {tasks} tasks, round {round} of {rounds}");
             if tasks > pin::allowed().len() {
                 outcome.hold_against(tasks, floor::hand_on(tasks, budget));
+                let copies = |size: &u64| floor::copies_among(tasks, *size as usize, budget).transpose();
+                let moves_parts = wishes.iter().any(|wish| wish.bench == "alltoall");
+                for copy in sizes.iter().filter(|_| moves_parts).filter_map(copies) {
+                    outcome.hold_against(tasks, copy);
+                }
             }
             outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &wishes);
         }

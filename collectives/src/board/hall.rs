@@ -1,0 +1,146 @@
+//! Where members of a large team meet: beside the board of the first one.
+//!
+//! ```text
+//! | meeting | who has come: a line of each member | two rows: a share of each member, and a result |
+//! ```
+//!
+//! Members that meet show nothing on their own boards, and look at nobody's: where there are more
+//! of them than cores, every page that is touched costs a miss of the TLB each time that the core
+//! changes hands. So the rows lie back to back, and short ones on one page.
+//!
+//! All words and bytes but the meeting's have one writer at a time. Nobody comes to a meeting
+//! before the one before it was opened, so that who writes into a row knows that all have ended the
+//! meeting for which it was used last, two meetings ago.
+
+use super::flags::{Line, Meeting};
+use super::rounds::{MEET_MEMBERS, Plan, Round, SHARE, Spot, Take};
+use super::{Board, Data, LINE, PAGE};
+use crate::engine::Fold;
+
+/// Where things lie in the hall of a team: from the start of the first member's board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hall {
+    at: usize,
+    come: usize,
+    /// Where one row ends and the other one begins.
+    rows: usize,
+    /// Bytes of it, 0 for teams that don't meet.
+    pub(super) len: usize,
+}
+
+impl Hall {
+    /// Behind a board of so many bytes, which end at the end of a page.
+    pub(super) fn of(n: usize, at: usize) -> Self {
+        let come = at + size_of::<Meeting>().next_multiple_of(LINE);
+        let row = (n + 1) * SHARE;
+        let rows = (come + n * size_of::<Line>() + row).next_multiple_of(PAGE) + PAGE / 2;
+        let len = if n < MEET_MEMBERS { 0 } else { (rows + row).next_multiple_of(PAGE) - at };
+        Self { at, come, rows, len }
+    }
+
+    /// Nothing overlaps, behind a board of so many bytes.
+    #[cfg(all(test, not(loom), not(miri)))]
+    pub(super) fn fits(&self, n: usize, board: usize) -> bool {
+        let row = ((n + 1) * SHARE).next_multiple_of(64);
+        self.at >= board
+            && self.at + size_of::<Meeting>() <= self.come
+            && self.come + n * size_of::<Line>() + row <= self.rows
+            && (self.len == 0 || self.rows + row <= self.at + self.len)
+    }
+}
+
+impl Board {
+    fn meeting(&self) -> &Meeting {
+        // SAFETY: members that meet have a hall, which is mapped as long as the context is open,
+        // and holds zeroes or what members store.
+        unsafe { &*self.bases[0].wrapping_add(self.places.hall.at).cast() }
+    }
+
+    /// What a member shows when it comes.
+    fn entry(&self, member: usize) -> &Line {
+        let entries = self.bases[0].wrapping_add(self.places.hall.come).cast::<Line>();
+        // SAFETY: members that meet have a hall, which stays mapped, with one for each member.
+        unsafe { &*entries.add(member) }
+    }
+
+    /// The row of the present meeting, with so many bytes of each member.
+    #[inline(always)]
+    pub(super) fn row(&self, share: usize) -> *mut u8 {
+        let middle = self.bases[0].wrapping_add(self.places.hall.rows);
+        if self.meetings.is_multiple_of(2) {
+            return middle;
+        }
+        let len = (self.bases.len() + 1) * share;
+        middle.wrapping_sub(len.next_multiple_of(64))
+    }
+
+    /// Comes to the meeting of the present round. True: as the last one, who opens it if all call
+    /// the same.
+    #[inline(always)]
+    pub(super) fn come(&self, signature: u64) -> bool {
+        self.entry(self.me).show(self.round, signature);
+        self.meeting().come(self.meetings * self.bases.len() as u64)
+    }
+
+    /// All have come to the meeting of the present round.
+    #[inline(always)]
+    pub(super) fn is_open(&self) -> bool {
+        self.meeting().is_open(self.round)
+    }
+
+    /// Lets all go on.
+    #[inline(always)]
+    pub(super) fn open(&self) {
+        self.meeting().open(self.round);
+    }
+
+    /// Who has come with another call, and which, once all have come.
+    pub(super) fn other_comer(&self, signature: u64) -> Option<(usize, u64)> {
+        (0..self.bases.len()).find_map(|member| {
+            let theirs = self.came_with(member, self.round)?;
+            (theirs != signature).then_some((member, theirs))
+        })
+    }
+
+    /// What a member has shown in a round in which it has met others.
+    pub(super) fn came_with(&self, member: usize, round: u64) -> Option<u64> {
+        if self.places.hall.len > 0 { self.entry(member).shown(round) } else { None }
+    }
+
+    /// Who has not come yet. If nobody is missing, any of the others may be the one that opens the
+    /// meeting.
+    pub(super) fn absent(&self) -> impl Iterator<Item = usize> {
+        let others = || (0..self.bases.len()).filter(|member| *member != self.me);
+        let round = self.round;
+        let come = move |member: usize| self.entry(member).shown(round).is_some();
+        let all_have = others().all(come);
+        others().filter(move |member| all_have || !come(*member))
+    }
+
+    /// Does what the last one to come to the meeting of round `r` of a plan does for all, and opens
+    /// the meeting.
+    ///
+    /// # Safety
+    /// All have come, and the caller last; the data is what the plan says, and nobody else's.
+    pub(super) unsafe fn end_meeting(
+        &self,
+        plan: &Plan<'_>,
+        r: usize,
+        work: &mut Round,
+        data: &mut (impl Data + ?Sized),
+        fold: &Fold,
+    ) {
+        if plan.last(r, work) {
+            let spot = Spot::Row(plan.width() * plan.element());
+            for take in work.takes.drain(..).flat_map(Take::each) {
+                // SAFETY: all have put what they have; nobody writes there before the meeting is
+                // open.
+                unsafe { data.take(&take, self.data(take.member, self.round, spot), fold) };
+            }
+            // SAFETY: a row has room for a share behind those of all, which nobody reads before the
+            // meeting is open.
+            unsafe { data.put(&work.puts, self.data(self.bases.len(), self.round, spot)) };
+        }
+        self.open();
+    }
+}
