@@ -120,7 +120,9 @@ impl Locked<'_> {
     /// [`Status::Unsupported`]: it can't go that way.
     pub(crate) fn send_past(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::Unsupported };
-        datagrams.send_past(link, peer, head, data)
+        let status = datagrams.send_past(link, peer, head, data);
+        self.peers[peer].silence.held_up = status == Status::Again;
+        status
     }
 
     /// The most data in a packet that goes past the datagrams of a peer's link, if packets of long

@@ -1,10 +1,10 @@
 //! Peers that fall silent, and deaths that the launcher knows of.
 //!
 //! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody
-//! acknowledges. There, a task that waits, polls or has no room asks each peer that owes it
-//! something for a sign of life, now and then. A peer answers whenever it is within a call of the
-//! library, or in interrupt mode. If it has not answered for as long as TIMEOUT says, it counts as
-//! lost.
+//! acknowledges, nor what goes past the datagrams of a link with an engine. There, a task that
+//! waits, polls or has no room asks each peer that owes it something for a sign of life, now and
+//! then. A peer answers whenever it is within a call of the library, or in interrupt mode. If it
+//! has not answered for as long as TIMEOUT says, it counts as lost.
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
@@ -94,7 +94,7 @@ impl Locked<'_> {
         let shared = self.shared();
         let silence = &mut self.peers[peer].silence;
         if silence.asked {
-            *silence = Silence { since: Some(shared.clock.elapsed()), asked: false };
+            *silence = Silence { since: Some(shared.clock.elapsed()), asked: false, ..*silence };
         }
     }
 
@@ -149,14 +149,16 @@ impl State {
     /// Whether something is under way with a peer that only it can end, and that no engine looks
     /// after.
     fn owes(&mut self, peer: PeerId) -> bool {
-        if self.engine_to(peer).is_some() {
-            return false;
-        }
+        let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.carries_past(link, peer));
         let p = &self.peers[peer];
+        let unanswered = !p.answered.reached(p.next_operation);
         p.state == PeerState::Up
-            && (p.awaited > 0
-                || p.confirmed != p.next_message
-                || !p.answered.reached(p.next_operation)
-                || self.sending.has_for(peer))
+            && match past {
+                None => {
+                    p.awaited > 0 || p.confirmed != p.next_message || unanswered || self.sending.has_for(peer)
+                }
+                // The engine sees to all but what goes past it.
+                Some(past) => past && (p.silence.held_up || unanswered),
+            }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Silence {
     pub(crate) since: Option<Duration>,
     /// It has been asked for one since.
     pub(crate) asked: bool,
+    /// What was to go past its link's datagrams last found no room.
+    pub(crate) held_up: bool,
 }
 
 /// When silence is looked at next.

@@ -7,6 +7,19 @@ use lapis_adapters::matrix;
 /// The network of an adapter whose interface's address is to say it.
 pub(crate) const FROM_ADDRESS: u32 = u32::MAX;
 
+/// Where the program that steers an interface's frames runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EthMode {
+    /// In the driver, or where that can't be in the kernel's general code. There, too, with a
+    /// virtual pair of one queue, whose driver takes longer.
+    #[default]
+    Auto,
+    /// In the driver.
+    Native,
+    /// In the kernel's general code.
+    Generic,
+}
+
 /// An adapter that the daemon is to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdapterSpec {
@@ -23,6 +36,8 @@ pub struct AdapterSpec {
     /// For how many microseconds a look at an interface's window makes the driver poll; 0: not at
     /// all.
     pub busy_poll: u32,
+    /// Where the program at an interface runs.
+    pub mode: EthMode,
 }
 
 /// Soft adapters `sn0`, `sn1`, …, spread over networks.
@@ -47,6 +62,7 @@ pub fn soft_adapters(count: u32, networks: u32, windows: u32) -> Result<Vec<Adap
         geometry: Geometry::default(),
         interface: None,
         busy_poll: 0,
+        mode: EthMode::Auto,
     };
     Ok((0..count).map(spec).collect())
 }
@@ -81,6 +97,7 @@ pub fn eth_adapters(texts: &[String], first: u32, windows: u32) -> Result<Vec<Ad
             geometry,
             interface: Some(name.to_owned()),
             busy_poll: 0,
+            mode: EthMode::Auto,
         })
     };
     (first..).zip(texts).map(spec).collect()

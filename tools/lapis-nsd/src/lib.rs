@@ -24,7 +24,7 @@ mod ports;
 mod server;
 mod tables;
 
-pub use adapters::{AdapterSpec, eth_adapters, soft_adapters};
+pub use adapters::{AdapterSpec, EthMode, eth_adapters, soft_adapters};
 pub use caller::Caller;
 pub use conversation::{Answer, Conversation};
 pub use server::{Handle, Options, Server};

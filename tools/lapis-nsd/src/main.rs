@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use lapis_adapters::channel::Address;
-use lapis_nsd::{AdapterSpec, Options, Server, Users, eth_adapters, soft_adapters};
+use lapis_nsd::{AdapterSpec, EthMode, Options, Server, Users, eth_adapters, soft_adapters};
 use std::process::ExitCode;
 
 const AFTER: &str = "\
@@ -39,6 +39,10 @@ struct Cli {
     /// look
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
     eth_busy_poll: u32,
+    /// Where the program that steers an interface's frames runs: in its driver (native), in the
+    /// kernel's general code (generic), or wherever is better (auto)
+    #[arg(long, value_name = "MODE", value_parser = ["auto", "native", "generic"], default_value = "auto")]
+    eth_mode: String,
     /// A user, by number, who may have windows of interfaces, beside root and the daemon's user;
     /// may be repeated. His tasks can send any frame there
     #[arg(long, value_name = "UID")]
@@ -108,7 +112,12 @@ fn adapters(cli: &Cli) -> Result<Vec<AdapterSpec>, String> {
         _ => soft_adapters(soft, cli.networks.min(soft), cli.windows)?,
     };
     let mut interfaces = eth_adapters(&cli.eth, soft, cli.eth_windows)?;
-    interfaces.iter_mut().for_each(|adapter| adapter.busy_poll = cli.eth_busy_poll);
+    let mode = match &*cli.eth_mode {
+        "native" => EthMode::Native,
+        "generic" => EthMode::Generic,
+        _ => EthMode::Auto,
+    };
+    interfaces.iter_mut().for_each(|adapter| (adapter.busy_poll, adapter.mode) = (cli.eth_busy_poll, mode));
     adapters.extend(interfaces);
     Ok(adapters)
 }

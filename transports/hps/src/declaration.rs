@@ -30,7 +30,7 @@ pub(crate) const COPY: Variable = Variable {
     kind: Kind::Words("auto|windows"),
     default: Some("auto"),
     help: "How long data travels between the tasks of a host: past the windows' FIFOs or through them",
-    more: "auto: by lanes or cross-memory attach where the system allows the latter. windows: all data goes \
+    more: "auto: by lanes, or by cross-memory attach where the system allows it. windows: all data goes \
            through the windows' FIFOs. Bulk transfer (MP_USE_BULK_XFER) needs cross-memory attach.",
     source: "Lapis",
     code: LapiCode::ERR_SET_VAL,

@@ -56,8 +56,10 @@ pub struct Hps {
     own: Own,
     /// Tasks whose memory can be copied from and to.
     processes: Vec<Option<Process>>,
-    /// Why no data goes past the windows.
+    /// Why no data goes past the windows' FIFOs.
     windows_only: Option<String>,
+    /// Why the kernel copies none from process to process.
+    no_copies: Option<String>,
     /// News of paths that core has not fetched.
     news: VecDeque<Event>,
     troubles: Troubles,
@@ -189,6 +191,7 @@ impl Transport for Hps {
             own,
             processes: (0..params.tasks).map(|_| None).collect(),
             windows_only: options.windows_only.then(|| "LAPIS_HPS_COPY=windows".to_owned()),
+            no_copies: None,
             news: VecDeque::new(),
             troubles: Troubles::default(),
             cut_off: false,
@@ -220,7 +223,7 @@ impl Transport for Hps {
             paths: self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0) as u32,
             max_peers: self.tasks.saturating_sub(1),
             max_short: if self.has_lanes() { LONGEST as u32 } else { 0 },
-            max_zcopy: if self.windows_only.is_none() { u64::MAX } else { 0 },
+            max_zcopy: if self.copies() { u64::MAX } else { 0 },
             zcopy_from: direct::FROM,
             ..Limits::default()
         };
@@ -239,10 +242,10 @@ impl Transport for Hps {
         }
         note.extend(self.held.as_ref().and_then(Held::told));
         let mut caps = Self::CAPS;
-        if let Some(why) = &self.windows_only {
+        if !self.copies() {
             caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
-            note.push(format!("all data through the windows ({why})"));
         }
+        note.extend(self.why_not_past());
         if !self.has_lanes() {
             caps -= Caps::AM_SHORT | Caps::FAST_PACKETS;
         }

@@ -60,6 +60,30 @@ fn puts_gets_atomics_and_answers_work() {
     expect_from_all(job(3).run(task(), &["answers"]), 3, "answers: 600");
 }
 
+/// Container runtimes refuse cross-memory attach. Lanes need none.
+#[test]
+fn lanes_stay_where_cross_memory_attach_is_refused() {
+    let done = job(2).var("LAPIS_LOG", "info").run(task(), &["no-attach"]).expect(0);
+    assert_eq!(done.lines_with("all-to-all: 48 messages").len(), 2, "{done:?}");
+    let lines = |what: &str| done.err.lines().filter(|line| line.contains(what)).collect::<Vec<_>>();
+    let connected = lines("no direct copies");
+    // Two tasks with one context after the other.
+    assert_eq!(connected.len(), 4, "{done:?}");
+    assert!(connected.iter().all(|line| line.contains("AM_SHORT") && !line.contains("ZCOPY")), "{done:?}");
+    assert_eq!(lines("large messages are copied twice").len(), 4, "{done:?}");
+}
+
+/// Nothing acknowledges what is in a lane, and one that is full stays so.
+//= LAPI Guide, LAPI_Senv, TIMEOUT
+//= type=test
+#[test]
+fn a_peer_that_hangs_with_a_full_lane_is_given_up_after_the_time_out() {
+    let job = job(2).var("LAPIS_TIMEOUT", "10");
+    let done = job.run(folder().join("examples/hps_stopped"), &[]).expect(0);
+    assert_eq!(done.lines_with("task 1 is silent").len(), 1, "{done:?}");
+    assert_eq!(done.lines_with("told: true, failed: true").len(), 1, "{done:?}");
+}
+
 #[test]
 fn messages_survive_loss_repetition_and_reordering() {
     let faults = "drop=0.05,dup=0.05,reorder=0.1,seed=4";

@@ -99,10 +99,22 @@ pub(crate) const ALL: &[Floor] = &[
         run: xdp::round_trip,
     },
     Floor {
+        name: "xdp_rtt_native",
+        transport: "xdp",
+        what: "the same with the steering program in the driver",
+        run: xdp::round_trip_native,
+    },
+    Floor {
         name: "xdp_stream",
         transport: "xdp",
-        what: "a stream of full frames between bare AF_XDP sockets over veth",
+        what: "a stream of full frames, copied out, between bare AF_XDP sockets over veth",
         run: xdp::stream,
+    },
+    Floor {
+        name: "xdp_stream_native",
+        transport: "xdp",
+        what: "the same with the steering program in the driver",
+        run: xdp::stream_native,
     },
     Floor { name: "tcp_lat", transport: "tcp", what: "TCP_NODELAY, polled, one way", run: tcp::latency },
     Floor { name: "tcp_stream", transport: "tcp", what: "a stream of 1 MiB writes", run: tcp::stream },

@@ -5,7 +5,7 @@
 
 use super::Ask;
 use super::duo::{self, Shared};
-use super::xdp_socket::{End, FRAME, in_flight, joined};
+use super::xdp_socket::{End, FRAME, Mode, in_flight, joined};
 use anyhow::{Result, bail};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -24,12 +24,21 @@ const LOST: Duration = Duration::from_millis(20);
 
 /// A frame of data there and back.
 pub(super) fn round_trip(ask: &Ask) -> Result<Vec<Record>> {
-    let mut ends = joined()?;
-    let sizes = ask.sizes.iter().copied().filter(|size| *size as usize + HEAD <= FRAME);
-    sizes.map(|size| one(ask, &mut ends, size as usize)).collect()
+    round_trips(ask, "xdp_rtt", Mode::Generic)
 }
 
-fn one(ask: &Ask, [here, there]: &mut [End; 2], size: usize) -> Result<Record> {
+/// The same with the program in the driver.
+pub(super) fn round_trip_native(ask: &Ask) -> Result<Vec<Record>> {
+    round_trips(ask, "xdp_rtt_native", Mode::Native)
+}
+
+fn round_trips(ask: &Ask, name: &'static str, mode: Mode) -> Result<Vec<Record>> {
+    let mut ends = joined(mode)?;
+    let sizes = ask.sizes.iter().copied().filter(|size| *size as usize + HEAD <= FRAME);
+    sizes.map(|size| one(ask, name, &mut ends, size as usize)).collect()
+}
+
+fn one(ask: &Ask, name: &'static str, [here, there]: &mut [End; 2], size: usize) -> Result<Record> {
     let shared = Shared::new(4096)?;
     let stop = shared.line(0);
     let summary = duo::run(
@@ -60,12 +69,22 @@ fn one(ask: &Ask, [here, there]: &mut [End; 2], size: usize) -> Result<Record> {
             Ok(())
         },
     )?;
-    Ok(Record::latency("xdp_rtt", size as u64, summary).of("floor", "xdp"))
+    Ok(Record::latency(name, size as u64, summary).of("floor", "xdp"))
 }
 
-/// A stream of full frames.
+/// A stream of full frames, whose data is copied out as whoever wants data does.
 pub(super) fn stream(ask: &Ask) -> Result<Vec<Record>> {
-    let [here, there] = &mut joined()?;
+    streamed(ask, "xdp_stream", Mode::Generic)
+}
+
+/// The same with the program in the driver.
+pub(super) fn stream_native(ask: &Ask) -> Result<Vec<Record>> {
+    streamed(ask, "xdp_stream_native", Mode::Native)
+}
+
+fn streamed(ask: &Ask, name: &'static str, mode: Mode) -> Result<Vec<Record>> {
+    let [here, there] = &mut joined(mode)?;
+    let mut data = [0; FRAME];
     let shared = Shared::new(8192)?;
     let (received, stop) = (shared.line(0), shared.line(16));
     let samples = duo::run(
@@ -75,7 +94,7 @@ pub(super) fn stream(ask: &Ask) -> Result<Vec<Record>> {
             while samples.len() < 5 || start.elapsed() < ask.budget {
                 let (begin, first) = (Instant::now(), sum);
                 while (sum - first) * (DATA as u64) < SAMPLE {
-                    sum += here.receive() as u64;
+                    sum += here.receive_into(&mut data) as u64;
                     received.store(sum, Ordering::Relaxed);
                     if begin.elapsed() > Duration::from_secs(5) {
                         bail!("{} frames in 5 s", sum - first);
@@ -105,7 +124,7 @@ pub(super) fn stream(ask: &Ask) -> Result<Vec<Record>> {
             Ok(())
         },
     )?;
-    let mut record = Record::bandwidth("xdp_stream", 1 << 20, Summary::of(&samples)).of("floor", "xdp");
+    let mut record = Record::bandwidth(name, 1 << 20, Summary::of(&samples)).of("floor", "xdp");
     record.note = Some(format!("{DATA} B of data in a frame"));
     Ok(vec![record])
 }

@@ -25,7 +25,7 @@ pub(super) fn take(rounds: usize, budget: Duration, samples: &mut Vec<Sample>) -
     let time = (budget * 5).as_millis().to_string();
     let exe = std::env::current_exe()?;
     for _ in 0..rounds {
-        for floor in ["xdp_rtt", "xdp_stream"] {
+        for floor in ["xdp_rtt", "xdp_stream", "xdp_rtt_native", "xdp_stream_native"] {
             let line = Line::new([exe.as_os_str()]).args(["floor", "--only", floor, "--sizes", "8"]);
             let line = line.args(["--time-ms", &time]);
             keep(samples, "wire", "floor", &line.output(LIMIT)?)?;

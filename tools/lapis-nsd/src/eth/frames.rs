@@ -30,6 +30,9 @@ const MOMENT: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(250);
 /// The most sockets of closed windows that tasks may keep.
 const KEPT: u32 = 256;
+/// Into so many parts the frames to receive into are divided: with each window that is open another
+/// part is in use, since the fewer go round, the more of them are in caches.
+const PARTS: u32 = 4;
 /// So often the fill ring's lock is tried: until a holder that has ended is found.
 const TRIES: u32 = 2048;
 
@@ -68,6 +71,8 @@ pub(crate) struct Frames {
     kept: Sockets,
     /// Places of the table that may be taken.
     places: BTreeSet<u32>,
+    /// Parts of the frames to receive into that are in use.
+    parts: u32,
     /// Frames that could not be given back yet.
     back: Vec<u64>,
 }
@@ -147,12 +152,10 @@ impl Frames {
             }
             made => (made?, native),
         };
-        let mut pool = Pool::map(&file, &keeper, layout)?;
+        let pool = Pool::map(&file, &keeper, layout)?;
         pool.hide_from_children()?;
-        let mut back = (0..u64::from(layout.receive)).map(|n| n * u64::from(layout.chunk)).collect();
-        pool.fill(&mut back, &keeper);
         let kept = Sockets::new(KEPT)?;
-        Ok(Self {
+        let mut frames = Self {
             interface,
             queue,
             layout,
@@ -165,8 +168,11 @@ impl Frames {
             closing: Vec::new(),
             kept,
             places: BTreeSet::new(),
-            back,
-        })
+            parts: 0,
+            back: Vec::new(),
+        };
+        frames.use_part();
+        Ok(frames)
     }
 
     pub(crate) fn layout(&self) -> Layout {
@@ -194,6 +200,17 @@ impl Frames {
         !self.places.is_empty()
     }
 
+    /// Has the kernel receive into another part of the frames, if there is one.
+    fn use_part(&mut self) {
+        if self.parts < PARTS {
+            let (part, chunk) = (self.layout.receive / PARTS, u64::from(self.layout.chunk));
+            let numbers = self.parts * part..(self.parts + 1) * part;
+            self.back.extend(numbers.map(|number| u64::from(number) * chunk));
+            self.parts += 1;
+            self.give_back();
+        }
+    }
+
     /// A window's socket, bound; one that `sends`, if it is to.
     pub(crate) fn open(&mut self, window: u32, sends: bool) -> io::Result<OwnedFd> {
         // Nobody is waited for: what still arrives for its task before is lost to the pool.
@@ -218,6 +235,9 @@ impl Frames {
         self.pool.reset(window);
         let theirs = socket.try_clone()?;
         self.held.insert(window, Held { socket, arrivals });
+        if self.held.len() > self.parts as usize {
+            self.use_part();
+        }
         Ok(theirs)
     }
 

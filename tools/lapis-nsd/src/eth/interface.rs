@@ -1,5 +1,6 @@
 //! An interface that the daemon has taken: its windows, and what has become of it.
 
+use crate::adapters::EthMode;
 use crate::eth::announce;
 use crate::eth::bpf::Sockets;
 use crate::eth::frames::Frames;
@@ -58,6 +59,7 @@ pub(crate) struct Interface {
     in_parts: bool,
     /// Its sockets poll busily for so many microseconds.
     busy_poll: u32,
+    mode: EthMode,
     steering: Steering,
     attachment: Option<Attachment>,
     /// Why there is none.
@@ -86,7 +88,12 @@ pub(crate) type Opened = (Wire, Vec<OwnedFd>);
 impl Interface {
     /// Takes an interface. What a daemon before has left to tasks that still run is no error: the
     /// interface is then taken once they have ended.
-    pub(crate) fn take(name: &str, windows: u32, port: u16, busy_poll: u32) -> Result<Self, String> {
+    pub(crate) fn take(
+        name: &str,
+        windows: u32,
+        port: u16,
+        (busy_poll, mode): (u32, EthMode),
+    ) -> Result<Self, String> {
         let asks = |e: io::Error| format!("interface {name}: netlink: {e}");
         let netlink = Netlink::open().map_err(asks)?;
         let link = netlink.named(name).map_err(|e| match e.raw_os_error() {
@@ -115,6 +122,7 @@ impl Interface {
             has_address: true,
             in_parts: true,
             busy_poll,
+            mode,
             steering,
             attachment: None,
             refused: None,
@@ -167,15 +175,23 @@ impl Interface {
         }
     }
 
-    /// Puts the program at the interface: native if the driver can.
+    /// Puts the program at the interface: native if the driver can, and unless it only says so.
     fn attached(&mut self) -> io::Result<Attachment> {
         let sockets = Sockets::new(self.steering.windows * self.steering.queues)?;
         let program = program::load(self.steering, &sockets)?;
-        let attached = program.attach(self.link.index, true).map(|link| (link, true));
-        let attached = attached.or_else(|e| match e.raw_os_error() {
-            Some(libc::EBUSY | libc::EEXIST | libc::EPERM) => Err(e),
-            _ => program.attach(self.link.index, false).map(|link| (link, false)),
-        });
+        let attach = |native| program.attach(self.link.index, native).map(|link| (link, native));
+        let attached = match self.mode {
+            EthMode::Native => attach(true),
+            EthMode::Generic => attach(false),
+            // A virtual wire carries the kernel's own buffers. The general code runs the program on
+            // them sooner than the driver, which makes frames of them first (docs/performance.md).
+            // Of several queues it tells the wrong one (Linux 6.18), and nothing comes by the last.
+            EthMode::Auto if self.link.is_pair && self.steering.queues == 1 => attach(false),
+            EthMode::Auto => attach(true).or_else(|e| match e.raw_os_error() {
+                Some(libc::EBUSY | libc::EEXIST | libc::EPERM) => Err(e),
+                _ => attach(false),
+            }),
+        };
         let (link, native) = attached?;
         // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
         let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };

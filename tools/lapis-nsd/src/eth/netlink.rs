@@ -42,6 +42,8 @@ const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
 /// The state of one that was not heard of for a while.
 const STALE: u16 = 0x04;
 const USE: u8 = 1;
+/// The kind of a virtual interface, among what is said of it as one.
+const INFO_KIND: u16 = 1;
 
 /// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub(crate) struct Link {
     /// It is up and has a carrier.
     pub(crate) carries: bool,
     pub(crate) loopback: bool,
+    /// It is one of a pair of virtual interfaces (veth).
+    pub(crate) is_pair: bool,
 }
 
 /// A conversation with the kernel.
@@ -217,6 +221,7 @@ impl Netlink {
             let flags = number(body, 8)?;
             let more = body.get(16..)?;
             let name = find(more, libc::IFLA_IFNAME)?.strip_suffix(&[0])?;
+            let kind = find(more, libc::IFLA_LINKINFO).and_then(|info| find(info, INFO_KIND));
             Some(Link {
                 index: number(body, 4)?,
                 name: String::from_utf8_lossy(name).into_owned(),
@@ -224,6 +229,7 @@ impl Netlink {
                 mtu: number(find(more, libc::IFLA_MTU)?, 0)?,
                 carries: flags & (UP | CARRIES) == UP | CARRIES,
                 loopback: flags & LOOPBACK != 0,
+                is_pair: kind.is_some_and(|kind| kind.strip_suffix(&[0]).unwrap_or(kind) == b"veth"),
             })
         };
         answers.first().and_then(parse).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -323,7 +329,7 @@ mod tests {
     fn the_kernel_tells_of_the_loopback_interface() {
         let netlink = Netlink::open().expect("everybody may ask");
         let lo = netlink.named("lo").expect("is everywhere");
-        assert!(lo.loopback && lo.name == "lo", "{lo:?}");
+        assert!(lo.loopback && lo.name == "lo" && !lo.is_pair, "{lo:?}");
         assert_eq!(netlink.numbered(lo.index).expect("the same"), lo);
         assert_eq!(netlink.named("lapis-none").expect_err("is nowhere").raw_os_error(), Some(libc::ENODEV));
         if lo.carries {

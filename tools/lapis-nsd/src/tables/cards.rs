@@ -41,7 +41,7 @@ pub(super) struct Card {
 impl Card {
     pub(super) fn new(mut spec: AdapterSpec) -> Result<Self, String> {
         let interface = match &spec.interface {
-            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT, spec.busy_poll)?),
+            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT, (spec.busy_poll, spec.mode))?),
             None => None,
         };
         let interface = interface.map(|mut interface| {

@@ -30,6 +30,8 @@ pub(super) struct Lane {
     pub(super) pool: Pool,
     arrivals: Ring<Descriptor>,
     busy_poll: bool,
+    /// Something was taken since the last look that found nothing.
+    fresh: bool,
     /// Datagrams that have arrived.
     pub(super) arrived: u64,
 }
@@ -40,7 +42,7 @@ impl Lane {
         let pool = Pool::map(&memory, &socket, wire.layout)?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
-        Ok(Self { socket, pool, arrivals, busy_poll: wire.busy_poll, arrived: 0 })
+        Ok(Self { socket, pool, arrivals, busy_poll: wire.busy_poll, fresh: false, arrived: 0 })
     }
 
     /// Frames for which there was no room, as the kernel counts them.
@@ -62,7 +64,7 @@ impl Lane {
         for _ in 0..BATCH {
             let position = self.arrivals.consumer();
             let Some(parts) = self.whole(position) else {
-                self.give_back(ours);
+                self.nothing_more(ours);
                 return None;
             };
             if self.pool.room(ours.window) < parts {
@@ -82,6 +84,7 @@ impl Lane {
             }
             match len {
                 Some(len) => {
+                    self.fresh = true;
                     counts.arrived += 1;
                     self.arrived += 1;
                     self.pool.count_taken(ours.window);
@@ -149,6 +152,15 @@ impl Lane {
         }
         // A task of the user that changes lengths meanwhile spoils its own datagrams.
         (done == datagram).then_some(datagram)
+    }
+
+    /// Gives frames back at the second look in a row that finds nothing: after the first one what
+    /// has been taken is handled, and often answered, which then waits for less.
+    #[inline]
+    fn nothing_more(&mut self, ours: &Ours) {
+        if !std::mem::take(&mut self.fresh) {
+            self.give_back(ours);
+        }
     }
 
     fn give_back(&mut self, ours: &Ours) {

@@ -7,6 +7,17 @@ use lapis_core::transport::{PeerId, RawSlice, RemoteAddr, Status};
 use lapis_cross_memory::Access;
 
 impl Hps {
+    /// Whether the kernel copies data from process to process.
+    pub(super) fn copies(&self) -> bool {
+        self.windows_only.is_none() && self.no_copies.is_none()
+    }
+
+    /// Which ways past the windows' FIFOs there are not, and why.
+    pub(super) fn why_not_past(&self) -> Option<String> {
+        let windows = self.windows_only.as_ref().map(|why| format!("all data through the windows ({why})"));
+        windows.or_else(|| self.no_copies.as_ref().map(|why| format!("no direct copies ({why})")))
+    }
+
     /// Finds out whether data may go past the windows, unless it may not with another peer.
     pub(super) fn probe_direct(&mut self, peer: PeerId, theirs: &Card) {
         if self.windows_only.is_some() {
@@ -18,13 +29,18 @@ impl Hps {
         }
         match Process::find(&theirs.landmark) {
             Ok(process) => self.processes[peer as usize] = Some(process),
-            Err(why) => {
+            Err(why) if theirs.landmark.pid == 0 => {
+                self.windows_only = Some(format!("cross-memory attach {why}"));
+            }
+            // Lanes need no such copies.
+            Err(why) if self.no_copies.is_none() => {
                 self.host.warn(format_args!(
                     "cross-memory attach to task {peer} (process {}) {why}: large messages are copied twice",
                     theirs.landmark.pid
                 ));
-                self.windows_only = Some(format!("cross-memory attach {why}"));
+                self.no_copies = Some(format!("cross-memory attach {why}"));
             }
+            Err(_) => {}
         }
     }
 
@@ -43,7 +59,7 @@ impl Hps {
             return Status::Invalid;
         };
         // Without a way that is up there is no connection, though memory could still be reached.
-        let reached = self.windows_only.is_none() && ways.iter().any(|way| way.up);
+        let reached = self.copies() && ways.iter().any(|way| way.up);
         let Some(process) = self.processes[peer as usize].as_ref().filter(|_| reached) else {
             return Status::Unsupported;
         };
