@@ -245,8 +245,8 @@ impl Net {
     }
 
     /// Takes a message's unit that nothing of its stream waits in front of, for the engine and a
-    /// peer of this number and place. It leaves at once, or, if it is short, waits for company where
-    /// it follows others closely. False: nothing has happened.
+    /// peer of this number and place. It leaves at once, or, if it is short, waits for company
+    /// where it follows others closely. False: nothing has happened.
     #[inline]
     pub(crate) fn submit_next(&mut self, (task, place): (u32, usize), head: &Head, body: &[u8]) -> bool {
         // Looking at the clock costs as much as a hundred instructions: once must do.
