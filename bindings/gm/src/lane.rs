@@ -40,8 +40,8 @@ fn task_of(name: u64) -> u32 {
 }
 
 impl Net {
-    /// Hands a unit to the lane of a peer on this host, which copies it. False: there is no room at
-    /// present. `None`: it goes through the engine.
+    /// Hands a unit to the lane of a peer on this host, which copies it. False: it is a part of a
+    /// long message, for which there is no room at present. `None`: it goes through the engine.
     #[inline]
     pub(crate) fn submit_to_lane(
         &mut self,
@@ -62,6 +62,9 @@ impl Net {
         front[EPOCHS..].copy_from_slice(&encoded);
         match sender.send_in_lane(self.name, &front[..EPOCHS + len], bytes) {
             InLane::Sent => Some(true),
+            // A port that is not called again has said what it can: the engine's queue and the FIFO
+            // have room for the rest.
+            InLane::NoRoom if head.kind != Kind::Part => None,
             InLane::NoRoom => Some(false),
             InLane::NoLane => None,
         }
