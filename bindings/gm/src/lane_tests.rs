@@ -1,12 +1,15 @@
-//! Long messages between two ports of this process: by parts in a lane while both call, and without
-//! the sender's help where it does not.
+//! Messages between two ports of this process by lanes. Short ones, past the engine, and in order
+//! with those that go through it; long ones by parts while both call, and without the sender's help
+//! where it does not.
 
 use crate::events::Pending;
 use crate::port::Port;
-use crate::rubbish_tests::daemon;
+use crate::rubbish_tests::{Random, daemon};
 use crate::settings::Settings;
 use crate::stream::{Op, Teller};
 use crate::wish::Wish;
+use lapis_testing::Patience;
+use std::time::Duration;
 
 const SIZE: u32 = 21;
 const LEN: usize = (1 << SIZE) - 8;
@@ -58,6 +61,188 @@ impl Pair {
             |peer: &&crate::stream::Peer| (peer.node, peer.port) == (self.from.node, self.from.number);
         self.to.peers.iter().find(is_from).expect("it has sent something")
     }
+}
+
+/// Two ports that know each other.
+struct Two {
+    from: Port,
+    to: Port,
+    /// What the next message received is to be, by priority.
+    next: [u64; 2],
+    sent: [u64; 2],
+    messages: Vec<Box<[u8]>>,
+    buffers: Vec<Vec<u8>>,
+}
+
+/// Messages' size class: of those that lie in one unit.
+const SHORT: u32 = 13;
+const ROOM: usize = (1 << SHORT) - 8;
+
+impl Two {
+    fn open(daemon: &lapis_adapters::channel::Address) -> Self {
+        let open = |number| {
+            let settings =
+                Settings { daemon: daemon.clone(), node: "left".to_owned(), ..Settings::of_process() };
+            Port::open(settings, 0, number, "two").expect("free")
+        };
+        let mut two = Self {
+            from: open(2),
+            to: open(4),
+            next: [0; 2],
+            sent: [0; 2],
+            messages: Vec::new(),
+            buffers: vec![vec![0; ROOM + 8]; 64],
+        };
+        let places: Vec<u64> =
+            two.buffers.iter_mut().map(|buffer| buffer.as_mut_ptr().expose_provenance() as u64).collect();
+        for (at, place) in places.into_iter().enumerate() {
+            two.to.provide(place, SHORT, (at % 2) as u32, 0);
+        }
+        two.send(0, 8);
+        two.receive(1);
+        two
+    }
+
+    fn send(&mut self, priority: usize, len: usize) {
+        let number = self.sent[priority];
+        self.sent[priority] += 1;
+        let message: Box<[u8]> = vec![(number * 2) as u8 | priority as u8; len].into();
+        let local = message.as_ptr().expose_provenance() as u64;
+        self.messages.push(message);
+        let (node, port, op) = (self.to.node, self.to.number, Op::Message { size: SHORT as u8 });
+        let teller = Teller::Event;
+        self.from.send(Wish { op, local, len: len as u64, priority: priority as u32, node, port, teller });
+    }
+
+    /// Takes what has come, which is in order, and gives its buffers back.
+    fn take(&mut self) -> usize {
+        self.to.poll();
+        let mut count = 0;
+        while let Some(event) = self.to.next_event() {
+            let Pending::Received(message) = event else { continue };
+            let priority = usize::from(message.priority);
+            let bytes: Vec<u8> = match message.fast {
+                // SAFETY: it is shown until the next one is.
+                Some(at) => unsafe { (&(*self.to.fast.show(at)))[..message.len as usize].to_vec() },
+                // SAFETY: a buffer of this test's, which has come back.
+                None => unsafe { crate::memory::memory(message.buffer, message.len as usize).to_vec() },
+            };
+            let expected = (self.next[priority] * 2) as u8 | priority as u8;
+            assert!(bytes.iter().all(|byte| *byte == expected), "priority {priority}: in order");
+            self.next[priority] += 1;
+            self.to.provide(message.buffer, SHORT, priority as u32, 0);
+            count += 1;
+        }
+        count
+    }
+
+    /// Both work until so many messages have come, and have ended.
+    fn receive(&mut self, mut count: usize) {
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while count > 0 || self.from.tokens_out > 0 {
+            assert!(!patience.is_over(), "{count} messages to come, {} to end", self.from.tokens_out);
+            count -= self.take();
+            self.from.poll();
+        }
+        assert!(self.from.counters.failed == 0);
+        self.from.events.clear();
+        self.from.sent.clear();
+        self.messages.clear();
+    }
+
+    /// Units that the sender has given to the engine.
+    fn by_engine(&self) -> u64 {
+        self.from
+            .net
+            .engine
+            .stats(crate::stream::task(self.to.node, 4))
+            .map_or(0, |stats| stats.units_submitted)
+    }
+}
+
+#[test]
+fn short_messages_go_past_the_engine_once_two_ports_know_each_other() {
+    let (daemon, _handle) = daemon("past");
+    let mut two = Two::open(&daemon);
+    // Whom the engine greets it hears of soon.
+    while two.from.net.engine.epochs(crate::stream::task(two.to.node, 4)).is_none() {
+        two.from.poll();
+        two.to.poll();
+    }
+    let before = two.by_engine();
+    for len in [0, 8, 128, 129, 2000, 2100, ROOM] {
+        two.send(0, len);
+        two.receive(1);
+    }
+    assert_eq!(two.by_engine(), before);
+    // Those that follow each other closely go in company, and the next one alone again.
+    (0..30).for_each(|_| two.send(0, 8));
+    two.receive(30);
+    let before = two.by_engine();
+    two.send(0, 8);
+    two.receive(1);
+    assert_eq!(two.by_engine(), before);
+}
+
+#[test]
+fn messages_are_in_order_whichever_way_each_takes() {
+    let (daemon, _handle) = daemon("ways");
+    let mut two = Two::open(&daemon);
+    let mut random = Random(5);
+    for round in 0..400 {
+        let count = 1 + (random.next() % 20) as usize;
+        for _ in 0..count {
+            two.from.net.lanes = random.next() % 3 != 0;
+            let len = if random.next() % 4 == 0 { random.next() as usize % ROOM } else { 8 };
+            two.send((random.next() & 1) as usize, len);
+            if random.next() % 8 == 0 {
+                two.from.poll();
+            }
+        }
+        two.receive(count);
+        // Adapters that are down carry nothing; the next look finds them up.
+        if round % 40 == 0 {
+            let task = crate::stream::task(two.to.node, 4);
+            two.from.net.outlets.set_up(task, false);
+            (0..8).for_each(|_| two.send(0, 8));
+            two.receive(8);
+        }
+    }
+    assert!(two.by_engine() > 100);
+}
+
+#[test]
+fn who_has_been_given_up_hears_of_it_when_it_sends_by_its_lane() {
+    let (daemon, _handle) = daemon("given-up");
+    let mut two = Two::open(&daemon);
+    let peer = two.to.peer(two.from.node, 2);
+    two.to.part_from(peer);
+    two.send(0, 8);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while two.from.tokens_out > 0 {
+        assert!(!patience.is_over(), "its send does not end");
+        two.from.poll();
+        two.to.poll();
+    }
+}
+
+#[test]
+fn what_somebody_without_a_port_writes_into_a_lane_is_not_heard() {
+    let (daemon, _handle) = daemon("lane-rubbish");
+    let mut two = Two::open(&daemon);
+    let known = two.to.peers.len();
+    let way = two.to.daemon.attach_port(two.to.node, two.to.node, 4, two.to.key).expect("it is open");
+    let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
+    let mut sender = lapis_adapters::soft::Sender::open(parts).expect("maps");
+    let mut random = Random(11);
+    for _ in 0..5000 {
+        let bytes: Vec<u8> = (0..random.next() % 300).map(|_| random.next() as u8).collect();
+        sender.send_in_lane(1 + random.next() % 2000, &[], &bytes);
+        assert_eq!(two.take(), 0);
+    }
+    assert_eq!(two.to.peers.len(), known, "nobody is made a peer");
+    two.send(0, 8);
+    two.receive(1);
 }
 
 #[test]

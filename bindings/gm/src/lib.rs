@@ -23,6 +23,7 @@ pub mod fuzz_entry;
 #[doc(hidden)]
 pub mod handle;
 mod incoming;
+mod lane;
 mod long;
 mod memory;
 mod net;

@@ -37,13 +37,12 @@ impl Port {
     /// Until when a long message's bytes are waited for that its sender brings by a lane: both
     /// programs then copy at the same time. `None`: they are copied out of its memory at once.
     fn awaited(&mut self, peer: usize) -> Option<Nanos> {
-        let task = self.peers[peer].task();
         let busy = &mut self.peers[peer].busy;
         if *busy > 0 {
             *busy -= 1;
             return None;
         }
-        self.net.outlets.near(task)?;
+        self.net.outlets.near(peer)?;
         Some(self.net.now() + PATIENCE)
     }
 

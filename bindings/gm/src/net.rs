@@ -1,12 +1,13 @@
 //! Datagrams: the packet engine, this port's window, and when datagrams leave.
 
 use crate::abi::FAST_MAX;
+use crate::memory::memory;
 use crate::outlets::{Bodies, Link, Outlets};
-use crate::wire::{Head, Kind, LONG, SHORT};
+use crate::settings::Settings;
+use crate::wire::{Head, SHORT};
 use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::fifo::Found;
-use lapis_adapters::lanes::Arrival;
-use lapis_adapters::soft::{Long, Window};
+use lapis_adapters::soft::Window;
 use lapis_core::clock::Clock;
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
@@ -29,19 +30,12 @@ const OWN_UNITS: usize = 256;
 /// Bytes of a unit to the port itself.
 const OWN_ROOM: usize = 16 << 10;
 
-/// Bytes before a unit in a lane: the engine's epochs of sender and receiver.
-const EPOCHS: usize = 8;
-
-/// Bytes of a long message in one part that goes by a lane.
-pub(crate) const PART: usize = 32 << 10;
-const _: () = assert!(EPOCHS + LONG + PART <= lapis_adapters::lanes::LONGEST);
+/// So many bytes are company enough: they leave while the program makes more.
+const ENOUGH: usize = 1 << 10;
 
 /// A unit leaves at once if no more than this many are not acknowledged, itself included. Others
 /// follow each other closely, and wait for company.
-const FEW: usize = 4;
-
-/// So many bytes are company enough: they leave while the program makes more.
-const ENOUGH: usize = 1 << 10;
+pub(crate) const FEW: usize = 4;
 
 /// A unit leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -56,6 +50,15 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
+    /// The bytes themselves.
+    pub(crate) fn here(&self) -> &[u8] {
+        match *self {
+            Self::Copy(bytes) => bytes,
+            // SAFETY: the program's message is readable until its send has completed.
+            Self::Lent { at, len, .. } => unsafe { memory(at, len) },
+        }
+    }
+
     fn len(&self) -> usize {
         match *self {
             Self::Copy(bytes) => bytes.len(),
@@ -81,6 +84,11 @@ pub(crate) enum Unit {
     Apart(Box<[u8]>),
 }
 
+/// The name under which a life of a port takes lanes.
+pub(crate) fn name_of(task: u32, life: u32) -> u64 {
+    (u64::from(life & 0x7fff_ffff) << 32 | u64::from(task)) + 1
+}
+
 /// See the module.
 pub(crate) struct Net {
     pub(crate) engine: Engine<JobAuth>,
@@ -98,13 +106,9 @@ pub(crate) struct Net {
     waiting: usize,
     flushed: Nanos,
     next_token: u64,
-    /// The name under which this port takes lanes.
-    name: u64,
-}
-
-/// The name under which a life of a port takes lanes.
-pub(crate) fn lane_name(task: u32, life: u32) -> u64 {
-    (u64::from(life & 0x7fff_ffff) << 32 | u64::from(task)) + 1
+    /// The name under which this port takes lanes, and whether it does.
+    pub(crate) name: u64,
+    pub(crate) lanes: bool,
 }
 
 impl Net {
@@ -112,7 +116,7 @@ impl Net {
         (own, life): (u32, u32),
         (window, wire): (Window, Option<Wire>),
         secret: &[u8; 32],
-        loss: u32,
+        settings: &Settings,
     ) -> Result<Self, String> {
         let config =
             EngineConfig { receive_buffer: RECEIVE_BUFFER, peer_timeout: None, ..EngineConfig::default() };
@@ -125,14 +129,15 @@ impl Net {
             wire,
             own,
             own_units: VecDeque::new(),
-            outlets: Outlets::new(loss, u64::from(own) | 1 << 40),
+            outlets: Outlets::new(settings.loss, u64::from(own) | 1 << 40),
             clock: Clock::new(),
             out: Transmit::default(),
             unsent: None,
             waiting: 0,
             flushed: 0,
             next_token: 1,
-            name: lane_name(own, life),
+            name: name_of(own, life),
+            lanes: settings.copies,
         })
     }
 
@@ -188,8 +193,22 @@ impl Net {
         if task == self.own { OWN_ROOM } else { self.engine.max_payload(task).unwrap_or(SHORT) }
     }
 
-    /// Takes a unit. False: there is no room at present.
+    /// Takes a unit, by whichever way. False: there is no room at present.
     pub(crate) fn submit(&mut self, task: u32, channel: Channel, head: &Head, bytes: Bytes<'_>) -> bool {
+        let place = self.outlets.place(task);
+        place
+            .and_then(|place| self.submit_to_lane((task, place), head, bytes.here()))
+            .unwrap_or_else(|| self.submit_to_engine(task, channel, head, bytes))
+    }
+
+    /// Takes a unit for the engine. False: there is no room at present.
+    pub(crate) fn submit_to_engine(
+        &mut self,
+        task: u32,
+        channel: Channel,
+        head: &Head,
+        bytes: Bytes<'_>,
+    ) -> bool {
         let (first, len) = head.encode();
         self.submit_at(self.now(), (task, channel), &first[..len], bytes)
     }
@@ -225,61 +244,9 @@ impl Net {
         }
     }
 
-    /// Hands a part of a long message to the lane of a peer on this host, which copies it. False:
-    /// there is no room at present. `None`: parts go as units.
-    pub(crate) fn send_part(&mut self, task: u32, head: &Head, bytes: &[u8]) -> Option<bool> {
-        let (own, theirs) = self.engine.epochs(task)?;
-        let (sender, up) = self.outlets.near(task)?;
-        if !up {
-            return Some(false);
-        }
-        let (first, len) = head.encode();
-        let mut front = [0; EPOCHS + LONG];
-        front[..EPOCHS / 2].copy_from_slice(&own.to_le_bytes());
-        front[EPOCHS / 2..EPOCHS].copy_from_slice(&theirs.to_le_bytes());
-        front[EPOCHS..EPOCHS + len].copy_from_slice(&first[..len]);
-        match sender.send_long(self.name, &front[..EPOCHS + len], bytes) {
-            Long::Sent => Some(true),
-            Long::NoRoom => Some(false),
-            Long::NoLane => None,
-        }
-    }
-
-    /// Gives back what was taken from lanes, and wakes those who sleep until there is room.
-    #[inline]
-    pub(crate) fn begin_with_lanes(&mut self) {
-        let outlets = &mut self.outlets;
-        self.window.lanes().begin(|name| {
-            if let Some((sender, _)) = outlets.near(name.wrapping_sub(1) as u32) {
-                sender.wake();
-            }
-        });
-    }
-
-    /// The next part that has come by a lane, and whom it is from. It stays in place until
-    /// [`begin_with_lanes`](Self::begin_with_lanes). What is of a former life is passed over.
-    #[inline]
-    pub(crate) fn next_part(&mut self) -> Option<(u32, *const [u8])> {
-        loop {
-            let Arrival { sender, data, len } = self.window.lanes().take()?;
-            let task = sender.wrapping_sub(1) as u32;
-            // SAFETY: it stays in place until the lanes are begun with anew.
-            let bytes = unsafe { std::slice::from_raw_parts(data.cast_const(), len) };
-            let Some((epochs, unit)) = bytes.split_at_checked(EPOCHS) else { continue };
-            let (source, destination) = epochs.split_at(EPOCHS / 2);
-            let [source, destination] =
-                [source, destination].map(|epoch| epoch.try_into().map_or(0, u32::from_le_bytes));
-            let is_part = unit.first() == Some(&(Kind::Part as u8));
-            if is_part && self.engine.is_current(task, source, destination) {
-                return Some((task, unit));
-            }
-        }
-    }
-
-    /// Takes a message's unit that nothing of its stream waits in front of, for a peer of this
-    /// number and place. It leaves at once, or,
-    /// if it is short, waits for company where it follows others closely. False: nothing has
-    /// happened.
+    /// Takes a message's unit that nothing of its stream waits in front of, for the engine and a
+    /// peer of this number and place. It leaves at once, or, if it is short, waits for company
+    /// where it follows others closely. False: nothing has happened.
     #[inline]
     pub(crate) fn submit_next(&mut self, (task, place): (u32, usize), head: &Head, body: &[u8]) -> bool {
         // Looking at the clock costs as much as a hundred instructions: once must do.

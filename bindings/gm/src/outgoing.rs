@@ -2,8 +2,9 @@
 
 use crate::abi::{FAST_MAX, SEND_TOKENS, Status, kind};
 use crate::events::Pending;
+use crate::lane::PART;
 use crate::memory::{memory, place};
-use crate::net::{Bytes, PART};
+use crate::net::{Bytes, FEW};
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
@@ -94,9 +95,15 @@ impl Port {
         }
         let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);
         // SAFETY: the program's message is readable until its send has completed.
-        let taken =
-            self.net.submit_next((task, peer), &head, unsafe { memory(message.local, message.len as usize) });
+        let bytes = unsafe { memory(message.local, message.len as usize) };
+        // Those that follow each other closely go in company, as the engine's datagrams let them.
+        let alone = stream.messages.len() <= FEW && stream.may_go_by_lane(message.len);
+        let by_lane = if alone { self.net.submit_to_lane((task, peer), &head, bytes) } else { None };
+        let taken = by_lane.unwrap_or_else(|| self.net.submit_next((task, peer), &head, bytes));
         if taken {
+            if by_lane.is_none() {
+                stream.past_engine = message.sequence + 1;
+            }
             stream.announced += 1;
             ins[priority].tell_with_message(self.polls);
         }
@@ -204,14 +211,12 @@ impl Port {
             && front.moved < front.len
         {
             let head = Head { a: front.moved, ..Head::new(Kind::Part, priority, generation, front.sequence) };
-            if self.settings.copies {
-                let len = (front.len - front.moved).min(PART as u64);
-                // SAFETY: the program's message is readable until its send has completed.
-                let bytes = unsafe { memory(front.local + front.moved, len as usize) };
-                if let Some(taken) = self.net.send_part(task, &head, bytes) {
-                    front.moved += if taken { len } else { 0 };
-                    return taken;
-                }
+            let len = (front.len - front.moved).min(PART as u64);
+            // SAFETY: the program's message is readable until its send has completed.
+            let bytes = unsafe { memory(front.local + front.moved, len as usize) };
+            if let Some(taken) = self.net.submit_to_lane((task, peer), &head, bytes) {
+                front.moved += if taken { len } else { 0 };
+                return taken;
             }
             let len = (front.len - front.moved).min((room - Kind::Part.head()) as u64);
             let bytes = Bytes::Lent { at: front.local + front.moved, len: len as usize, token: front.token };
@@ -227,8 +232,15 @@ impl Port {
         let may = self.settings.copies && !carries(message, room) && !self.net.outlets.is_far(task);
         let said = may.then(|| self.own.tell(message.local));
         let said = said.as_ref().map_or(&[][..], |said| said);
-        let taken = announce(&mut self.net, (task, room), (priority, generation), message, (back, said));
+        let (head, bytes) = first_unit(room, (priority, generation), message, (back, said));
+        let may = stream.may_go_by_lane(message.len);
+        let by_lane = if may { self.net.submit_to_lane((task, peer), &head, bytes.here()) } else { None };
+        let taken =
+            by_lane.unwrap_or_else(|| self.net.submit_to_engine(task, Channel::Request, &head, bytes));
         if taken {
+            if by_lane.is_none() {
+                stream.past_engine = message.sequence + 1;
+            }
             stream.announced += 1;
             stream.has_lent |= message.len as usize > COPIED;
             if carries(message, room) {
@@ -392,15 +404,14 @@ fn message_head(size: u8, (priority, generation): (usize, u32), sequence: u64, b
     Head { size, status, a, ..Head::new(Kind::Message, priority, generation, sequence) }
 }
 
-/// Hands a message's first unit to the engine. It tells how far the other direction has come, and
-/// where a long message lies.
-fn announce(
-    net: &mut crate::net::Net,
-    (task, room): (u32, usize),
+/// A message's first unit. It tells how far the other direction has come, and where a long message
+/// lies.
+fn first_unit<'a>(
+    room: usize,
     (priority, generation): (usize, u32),
     message: &Outgoing,
-    (back, said): (&InStream, &[u8]),
-) -> bool {
+    (back, said): (&InStream, &'a [u8]),
+) -> (Head, Bytes<'a>) {
     let &Outgoing { sequence, op, local, len, token, .. } = message;
     let head = |kind| Head::new(kind, priority, generation, sequence);
     let (head, carries) = match op {
@@ -422,7 +433,7 @@ fn announce(
     } else {
         Bytes::Lent { at: local, len: len as usize, token }
     };
-    net.submit(task, Channel::Request, &head, bytes)
+    (head, bytes)
 }
 
 const _: () = assert!(FAST_MAX < COPIED);

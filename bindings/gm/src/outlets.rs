@@ -125,17 +125,30 @@ impl Outlets {
         self.of(task).is_some_and(|outlet| matches!(outlet.link, Link::Frames(_)))
     }
 
-    /// The window of a peer on this host, and whether the adapters of both ends are up.
+    /// The window of the peer at this place in the list, if it is on this host and the adapters of
+    /// both ends are up.
     #[inline]
-    pub(crate) fn near(&mut self, task: u32) -> Option<(&mut Sender, bool)> {
-        let place = self.place(task)?;
+    pub(crate) fn near(&mut self, place: usize) -> Option<&mut Sender> {
         match self.list.get_mut(place)?.as_mut()? {
-            Outlet { link: Link::Memory(sender), up } => Some((sender, *up)),
+            Outlet { link: Link::Memory(sender), up: true } => Some(sender),
             Outlet { .. } => None,
         }
     }
 
-    /// Whether there is room again for a part that found none in its lane. If not, the sleep that
+    /// Ends the sleep of the peer at this place in the list, if it is on this host.
+    pub(crate) fn wake(&self, place: usize) {
+        if let Some(Some(Outlet { link: Link::Memory(sender), .. })) = self.list.get(place) {
+            sender.wake();
+        }
+    }
+
+    /// Whether some datagrams are thrown away.
+    #[inline]
+    pub(crate) fn loses(&self) -> bool {
+        self.loss > 0
+    }
+
+    /// Whether there is room again for what found none in its lane. If not, the sleep that
     /// is about to begin ends when there is.
     pub(crate) fn lanes_have_room(&mut self) -> bool {
         let mut has_room = false;

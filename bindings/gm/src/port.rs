@@ -158,7 +158,7 @@ impl Port {
         let short = |e| short(board, number, &e);
         let window = window_of(&mut opened, key).map_err(short)?;
         let own = (task(opened.node, number), opened.life);
-        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
+        let net = Net::new(own, window, &secret, &settings).map_err(|_| Status::InternalError)?;
         let registration = Registration::new((&settings.daemon, &daemon), &wish, opened, key);
         let mut port = Self {
             node: registration.opened.node,

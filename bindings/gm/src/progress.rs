@@ -2,6 +2,7 @@
 //! after peers that have gone.
 
 use crate::abi::Status;
+use crate::lane::{FromLane, PART};
 use crate::net::Unit;
 use crate::port::{Counters, Ending, Port};
 use crate::stream::{InStream, Link, OutStream};
@@ -10,11 +11,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Datagrams that are read at once.
+/// Datagrams, or units of lanes, that are read at once.
 const AT_ONCE: usize = 64;
 
-/// Parts of long messages that are taken at once: meanwhile their senders fill the next places.
-const PARTS_AT_ONCE: usize = 4;
+/// Bytes of lanes that are taken at once, and some more: meanwhile their senders fill the next
+/// places.
+const BYTES_AT_ONCE: usize = 3 * PART;
 
 /// Polls that found nothing from one look at the clock to the next.
 const LOOKS: u32 = 8;
@@ -65,16 +67,9 @@ impl Port {
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut found = 0;
-        while found < AT_ONCE
-            && let Some(len) = self.net.receive(&mut scratch)
-        {
-            found += 1;
-            self.datagram_arrived(&scratch[..len]);
-        }
-        self.scratch = scratch;
-        found += self.take_parts();
+        // Lanes first: the first messages of many take them, and the others datagrams.
+        let mut found = self.take_from_lanes();
+        found += self.take_datagrams();
         while let Some(unit) = self.net.own_unit() {
             found += 1;
             let own = self.peer(self.node, self.number);
@@ -101,21 +96,54 @@ impl Port {
         self.net.flush();
     }
 
-    /// Takes parts of long messages that have come by lanes.
+    /// Takes the datagrams that have come.
     #[inline]
-    fn take_parts(&mut self) -> usize {
-        self.net.begin_with_lanes();
+    fn take_datagrams(&mut self) -> usize {
+        let mut scratch = std::mem::take(&mut self.scratch);
         let mut found = 0;
-        while found < PARTS_AT_ONCE
-            && let Some((task, unit)) = self.net.next_part()
+        while found < AT_ONCE
+            && let Some(len) = self.net.receive(&mut scratch)
         {
             found += 1;
-            let peer = self.peer_of(task);
-            // SAFETY: it stays in place until the next beginning.
-            self.unit(peer, unsafe { &*unit });
-            self.stir(peer);
+            self.datagram_arrived(&scratch[..len]);
+        }
+        self.scratch = scratch;
+        found
+    }
+
+    /// Takes the units that have come by lanes.
+    #[inline]
+    fn take_from_lanes(&mut self) -> usize {
+        self.net.begin_with_lanes();
+        let (mut found, mut bytes) = (0, 0);
+        while found < AT_ONCE
+            && bytes < BYTES_AT_ONCE
+            && let Some(arrival) = self.net.next_in_lane()
+        {
+            found += 1;
+            match arrival {
+                FromLane::Unit(task, unit) => {
+                    // SAFETY: it stays in place until the next beginning.
+                    let unit = unsafe { &*unit };
+                    bytes += unit.len();
+                    let peer = self.peer_of(task);
+                    if self.unit(peer, unit) { self.stir_plainly(peer) } else { self.stir(peer) }
+                }
+                FromLane::Stale(task) => self.stale_arrived(task),
+            }
         }
         found
+    }
+
+    /// Something of a former life has come by a lane. If this port has given its sender up, and
+    /// that has not heard of it, it hears it now.
+    #[cold]
+    fn stale_arrived(&mut self, task: u32) {
+        if let Some(peer) = self.net.outlets.place(task)
+            && self.peers[peer].link == Link::Down
+        {
+            self.seek(peer, false);
+        }
     }
 
     fn datagram_arrived(&mut self, datagram: &[u8]) {

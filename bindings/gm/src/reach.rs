@@ -1,7 +1,7 @@
 //! Ways to peers: how they are found, and what becomes of them.
 
 use crate::abi::Status;
-use crate::net::lane_name;
+use crate::net::name_of;
 use crate::outlets::{Far, Link as Way};
 use crate::port::{Port, refused};
 use crate::stream::{InStream, Link, OutStream, Unanswered};
@@ -239,7 +239,7 @@ impl Port {
     pub(crate) fn peer_closed(&mut self, peer: usize) {
         self.peers[peer].closing = false;
         if let Some(life) = self.peers[peer].life {
-            let name = lane_name(self.peers[peer].task(), life);
+            let name = name_of(self.peers[peer].task(), life);
             self.net.window.lanes().sender_ended(name);
         }
         self.part_from(peer);

@@ -16,7 +16,7 @@ pub(crate) struct Settings {
     /// LAPIS_GM_OPEN_WAIT, in seconds: for so long a message waits for a port that has not been
     /// open.
     pub(crate) open_wait: Duration,
-    /// LAPIS_GM_COPY is not `windows`: long messages may be copied past the windows.
+    /// LAPIS_GM_COPY is not `windows`: messages may go past the FIFOs.
     pub(crate) copies: bool,
     /// LAPIS_GM_LOSS, in percent: so many datagrams are thrown away, for tests.
     pub(crate) loss: u32,

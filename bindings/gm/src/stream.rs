@@ -68,6 +68,8 @@ pub(crate) struct OutStream {
     pub(crate) messages: VecDeque<Outgoing>,
     /// So many of them the target has been told of.
     pub(crate) announced: usize,
+    /// Messages from this number on have not been handed to the packet engine.
+    pub(crate) past_engine: u64,
     /// Some message here has lent its memory at some time: most streams never do.
     pub(crate) has_lent: bool,
     /// One has failed, and the program has not said what is to become of the others.
@@ -83,6 +85,7 @@ impl OutStream {
         self.generation = generation;
         self.failed_early = None;
         self.announced = 0;
+        self.past_engine = first;
         self.done = first;
         self.heard = first;
         self.next = first;
@@ -92,6 +95,13 @@ impl OutStream {
             message.moved = 0;
             self.next += 1;
         }
+    }
+
+    /// Whether a message of so many bytes overtakes nothing on its way if it goes by the lane. One
+    /// that takes time anyway may: it is put into its place where it arrives.
+    #[inline]
+    pub(crate) fn may_go_by_lane(&self, len: u64) -> bool {
+        self.done >= self.past_engine || len as usize > COPIED
     }
 
     /// Whether there is something to hand to the engine.

@@ -1,4 +1,5 @@
-//! What ports say to each other: units of the packet engine. Numbers are little endian.
+//! What ports say to each other: units of the packet engine, or of a lane. Numbers are little
+//! endian.
 //!
 //! ```text
 //!   0       1         2     3       4           8          16      24      32

@@ -1,4 +1,4 @@
-//! Lanes of a window: the way of long data between processes of one host, past the FIFO.
+//! Lanes of a window: the way of data between processes of one host, past the FIFO.
 //!
 //! ```text
 //!   behind the FIFO's chunks, one behind the other, as many as there is room for:
@@ -34,6 +34,9 @@ const _: () = assert!(LONGEST <= lapis_lanes::SHORTEST_RING / 4);
 
 /// Slots of a lane.
 const SLOTS: usize = 64;
+
+/// Who has found no lane free looks again after so many messages.
+const SELDOM: u32 = 256;
 
 /// In `owner`: the sender has left, and writes no more.
 const LEFT: u64 = 1 << 63;
@@ -286,6 +289,8 @@ struct Claimed {
 pub struct Outgoing {
     at: Places,
     lane: Option<Claimed>,
+    /// So many messages more go without a look for a lane.
+    unlooked: u32,
 }
 
 // SAFETY: the pointers lead to memory that is shared between processes anyway, and one thread at a
@@ -304,7 +309,7 @@ impl Outgoing {
     /// # Safety
     /// The window's memory outlives the result.
     pub(crate) unsafe fn attach(at: Places) -> Self {
-        Self { at, lane: None }
+        Self { at, lane: None, unlooked: 0 }
     }
 
     /// Sends a message of two parts, of [`LONGEST`] bytes together at most, under a name that is
@@ -314,7 +319,7 @@ impl Outgoing {
         let len = head.len() + body.len();
         debug_assert!(len <= LONGEST);
         if self.lane.is_none() {
-            self.lane = self.claim(name);
+            self.look_for_lane(name);
         }
         let Some(Claimed { tx, policy, wanted, .. }) = &mut self.lane else { return Sent::NoLane };
         if !tx.has_room() && !tx.refresh() {
@@ -350,6 +355,18 @@ impl Outgoing {
         // SYNC: pairs with `Owner::arm`; one sender gets the bit.
         let before = attention.fetch_and(!SLEEPS, Ordering::AcqRel);
         if before & SLEEPS != 0 { Sent::Wake } else { Sent::There }
+    }
+
+    /// Takes a lane if one is free. Now and then only: each look takes lines away from those who
+    /// have lanes.
+    #[cold]
+    fn look_for_lane(&mut self, name: u64) {
+        if self.unlooked > 0 {
+            self.unlooked -= 1;
+            return;
+        }
+        self.lane = self.claim(name);
+        self.unlooked = SELDOM;
     }
 
     /// Takes a lane that nobody has.
@@ -405,6 +422,8 @@ impl Outgoing {
         };
         if has_room {
             needy.store(0, Ordering::Relaxed);
+            // Nobody need be kept awake for a message that is not sent after all.
+            *wanted = 0;
         }
         !has_room
     }

@@ -14,7 +14,7 @@
 //! | `memory.rs` | sealed memory, and mappings of it |
 //! | `bell.rs` | a descriptor that ends a window's sleep |
 //! | `fifo.rs`, `fifo/` | the receive FIFO: how it is laid out, its senders, its owner |
-//! | `lanes.rs` | lanes beside the FIFO: long data between processes of one host |
+//! | `lanes.rs` | lanes beside the FIFO: data between processes of one host |
 //! | `soft.rs` | a window of a soft adapter, as its owner and as a sender see it |
 //! | `eth.rs`, `eth/` | a window of an Ethernet interface, by AF_XDP |
 //! | `key.rs` | the key of a job |

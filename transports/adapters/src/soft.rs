@@ -108,7 +108,7 @@ impl Window {
         self.owner.is_full() || self.lanes.is_full()
     }
 
-    /// The lanes, by which long messages come.
+    /// The lanes, by which data comes past the FIFO.
     #[inline]
     pub fn lanes(&mut self) -> &mut Incoming {
         &mut self.lanes
@@ -130,9 +130,9 @@ impl Window {
     }
 }
 
-/// What became of a long message.
+/// What became of a message for a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Long {
+pub enum InLane {
     /// It is there.
     Sent,
     /// There is no room at present.
@@ -186,26 +186,26 @@ impl Sender {
     /// Sends a message of two parts by a lane: [`LONGEST`](crate::lanes::LONGEST) bytes together at
     /// most. The first one takes a lane under this name, which is not 0 and below 2^63.
     #[inline]
-    pub fn send_long(&mut self, name: u64, head: &[u8], body: &[u8]) -> Long {
+    pub fn send_in_lane(&mut self, name: u64, head: &[u8], body: &[u8]) -> InLane {
         match self.lane.send(name, head, body) {
-            Sent::There => Long::Sent,
+            Sent::There => InLane::Sent,
             Sent::Wake => {
                 self.bell.ring();
-                Long::Sent
+                InLane::Sent
             }
-            Sent::NoRoom => Long::NoRoom,
-            Sent::NoLane => Long::NoLane,
+            Sent::NoRoom => InLane::NoRoom,
+            Sent::NoLane => InLane::NoLane,
         }
     }
 
-    /// Has the window's owner ring this sender's own window when there is room again for a long
-    /// message that found none. False: there is room, or nothing waits for it.
+    /// Has the window's owner ring this sender's own window when there is room again for a
+    /// message that found none in its lane. False: there is room, or nothing waits for it.
     #[inline]
     pub fn await_room(&mut self) -> bool {
         self.lane.await_room()
     }
 
-    /// Whether a long message found no room, and none has been sent since.
+    /// Whether a message found no room in its lane, and neither has been found since.
     #[inline]
     pub fn is_held_up(&self) -> bool {
         self.lane.is_held_up()

@@ -1,8 +1,8 @@
 //! A window's lanes, across mappings of their own.
 
-use super::{LONGEST, SLOTS, stride};
+use super::{LONGEST, SELDOM, SLOTS, stride};
 use crate::fifo::Geometry;
-use crate::soft::{Long, Parts, Sender, Window};
+use crate::soft::{InLane, Parts, Sender, Window};
 use lapis_lanes::SHORTEST_RING;
 
 /// Room for two lanes with the shortest rings.
@@ -57,7 +57,7 @@ fn messages_of_every_kind_of_length_come_whole_and_in_order() {
     for round in 0..40u32 {
         for len in [1usize, 8, 184, 185, 4096, 9000, 20_000, LONGEST - 3] {
             let body: Vec<u8> = (0..len).map(|i| (i as u32 * 7 + round) as u8).collect();
-            assert_eq!(sender.send_long(5, b"abc", &body), Long::Sent);
+            assert_eq!(sender.send_in_lane(5, b"abc", &body), InLane::Sent);
             expected.push((5, [b"abc", &body[..]].concat()));
         }
         let got = pair.read();
@@ -73,7 +73,7 @@ fn a_full_lane_takes_nothing_until_it_has_been_read_and_wakes_who_waits_for_room
     let mut sender = pair.sender();
     let body = vec![7; LONGEST];
     let mut sent = 0;
-    while sender.send_long(5, &[], &body) == Long::Sent {
+    while sender.send_in_lane(5, &[], &body) == InLane::Sent {
         sent += 1;
     }
     assert_eq!(sent, SHORTEST_RING / (LONGEST.next_multiple_of(64)));
@@ -82,11 +82,12 @@ fn a_full_lane_takes_nothing_until_it_has_been_read_and_wakes_who_waits_for_room
     assert_eq!(pair.begin(), [5], "once");
     assert!(pair.begin().is_empty());
     assert!(!sender.await_room(), "there is room");
-    assert_eq!(sender.send_long(5, &[], &body), Long::Sent);
+    assert!(!sender.is_held_up(), "room has been found");
+    assert_eq!(sender.send_in_lane(5, &[], &body), InLane::Sent);
     assert!(!sender.is_held_up() && !sender.await_room());
     assert_eq!(pair.read().len(), 1);
     // Slots run out before the ring does where messages are short.
-    let count = (0..1000).take_while(|_| sender.send_long(5, b"x", b"y") == Long::Sent).count();
+    let count = (0..1000).take_while(|_| sender.send_in_lane(5, b"x", b"y") == InLane::Sent).count();
     assert!(count > SLOTS / 2 && count <= SLOTS, "{count}");
 }
 
@@ -94,17 +95,19 @@ fn a_full_lane_takes_nothing_until_it_has_been_read_and_wakes_who_waits_for_room
 fn lanes_are_for_one_sender_each_and_go_to_the_next_when_they_have_been_read() {
     let mut pair = Pair::new(TWO);
     let (mut one, mut two, mut three) = (pair.sender(), pair.sender(), pair.sender());
-    assert_eq!(one.send_long(1, b"first", b""), Long::Sent);
-    assert_eq!(two.send_long(2, b"second", b""), Long::Sent);
-    assert_eq!(three.send_long(3, b"third", b""), Long::NoLane);
+    assert_eq!(one.send_in_lane(1, b"first", b""), InLane::Sent);
+    assert_eq!(two.send_in_lane(2, b"second", b""), InLane::Sent);
+    assert_eq!(three.send_in_lane(3, b"third", b""), InLane::NoLane);
     drop(one);
-    assert_eq!(three.send_long(3, b"third", b""), Long::NoLane, "it has not been read");
+    assert_eq!(three.send_in_lane(3, b"third", b""), InLane::NoLane, "it has not been read");
     let mut got = pair.read();
     got.sort();
     assert_eq!(got, [(1, b"first".to_vec()), (2, b"second".to_vec())]);
     assert!(pair.read().is_empty());
-    assert_eq!(three.send_long(3, b"third", b""), Long::Sent);
-    assert_eq!(two.send_long(2, b"fourth", b""), Long::Sent);
+    // Who has found none looks for one now and then.
+    let tries = (0..=SELDOM).take_while(|_| three.send_in_lane(3, b"third", b"") == InLane::NoLane).count();
+    assert_eq!(tries, SELDOM as usize - 1);
+    assert_eq!(two.send_in_lane(2, b"fourth", b""), InLane::Sent);
     let mut got = pair.read();
     got.sort();
     assert_eq!(got, [(2, b"fourth".to_vec()), (3, b"third".to_vec())]);
@@ -112,7 +115,7 @@ fn lanes_are_for_one_sender_each_and_go_to_the_next_when_they_have_been_read() {
     std::mem::forget(two);
     pair.window.lanes().sender_ended(2);
     assert!(pair.read().is_empty());
-    assert_eq!(pair.sender().send_long(4, b"fifth", b""), Long::Sent);
+    assert_eq!(pair.sender().send_in_lane(4, b"fifth", b""), InLane::Sent);
     assert_eq!(pair.read(), [(4, b"fifth".to_vec())]);
 }
 
@@ -121,7 +124,7 @@ fn what_comes_by_a_lane_ends_a_sleep() {
     let mut pair = Pair::new(TWO);
     let mut sender = pair.sender();
     assert!(pair.window.arm());
-    assert_eq!(sender.send_long(9, b"wake", b"up"), Long::Sent);
+    assert_eq!(sender.send_in_lane(9, b"wake", b"up"), InLane::Sent);
     assert!(pair.window.bell().quiet(), "it was rung");
     assert!(!pair.window.arm(), "something is there");
     assert!(pair.window.has_arrivals());
@@ -132,7 +135,7 @@ fn what_comes_by_a_lane_ends_a_sleep() {
 #[test]
 fn a_window_without_room_for_lanes_has_none() {
     let pair = Pair::new(Geometry { lanes: 0, ..TWO });
-    assert_eq!(pair.sender().send_long(1, b"long", b""), Long::NoLane);
+    assert_eq!(pair.sender().send_in_lane(1, b"long", b""), InLane::NoLane);
 }
 
 /// Whoever can send can write anything: what is no message ends its lane, and nothing else.
@@ -140,8 +143,8 @@ fn a_window_without_room_for_lanes_has_none() {
 fn a_lane_with_rubbish_in_it_is_read_no_more() {
     let mut pair = Pair::new(TWO);
     let (mut good, mut bad) = (pair.sender(), pair.sender());
-    assert_eq!(good.send_long(1, b"good", b""), Long::Sent);
-    assert_eq!(bad.send_long(2, b"bad", b""), Long::Sent);
+    assert_eq!(good.send_in_lane(1, b"good", b""), InLane::Sent);
+    assert_eq!(bad.send_in_lane(2, b"bad", b""), InLane::Sent);
     assert_eq!(pair.read().len(), 2);
     let memory = crate::memory::Memory::map(&pair.parts.memory, TWO.bytes()).expect("maps");
     // SAFETY: as an ill-behaved sender would do it: the second lane's slots are within the memory.
@@ -153,8 +156,8 @@ fn a_lane_with_rubbish_in_it_is_read_no_more() {
             slots.add(word).write_volatile(2 | 0xffff_ffff << 32);
         }
     }
-    assert_eq!(good.send_long(1, b"again", b""), Long::Sent);
+    assert_eq!(good.send_in_lane(1, b"again", b""), InLane::Sent);
     assert_eq!(pair.read(), [(1, b"again".to_vec())]);
-    assert_eq!(good.send_long(1, b"and again", b""), Long::Sent);
+    assert_eq!(good.send_in_lane(1, b"and again", b""), InLane::Sent);
     assert_eq!(pair.read(), [(1, b"and again".to_vec())]);
 }

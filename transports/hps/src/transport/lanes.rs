@@ -4,7 +4,7 @@
 use super::{Hps, Rails};
 use crate::way::{Link, Way};
 use lapis_adapters::lanes::{Arrival, LONGEST};
-use lapis_adapters::soft::{Long, Sender};
+use lapis_adapters::soft::{InLane, Sender};
 use lapis_core::transport::{Event, PeerId, Status};
 
 /// Messages that one poll takes from lanes: while they are handled, their senders fill the next
@@ -59,13 +59,13 @@ impl Hps {
         if !is_up {
             return Status::Again;
         }
-        match sender.send_long(name_of(self.task, self.card.landmark.pid), head, body) {
-            Long::Sent => {
+        match sender.send_in_lane(name_of(self.task, self.card.landmark.pid), head, body) {
+            InLane::Sent => {
                 self.held_up = 0;
                 Status::Done
             }
-            Long::NoRoom => self.no_room_in_lane(peer),
-            Long::NoLane => Status::Unsupported,
+            InLane::NoRoom => self.no_room_in_lane(peer),
+            InLane::NoLane => Status::Unsupported,
         }
     }
 
