@@ -192,10 +192,10 @@ fn messages_are_in_order_whichever_way_each_takes() {
     for round in 0..400 {
         let count = 1 + (random.next() % 20) as usize;
         for _ in 0..count {
-            two.from.net.lanes = random.next() % 3 != 0;
-            let len = if random.next() % 4 == 0 { random.next() as usize % ROOM } else { 8 };
+            two.from.net.lanes = !random.next().is_multiple_of(3);
+            let len = if random.next().is_multiple_of(4) { random.next() as usize % ROOM } else { 8 };
             two.send((random.next() & 1) as usize, len);
-            if random.next() % 8 == 0 {
+            if random.next().is_multiple_of(8) {
                 two.from.poll();
             }
         }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
-//! the first member). The first one of a large team has a [hall](hall) beside its board, where all
+//! the first member). The first one of a large team has a [hall] beside its board, where all
 //! meet and short data of all stands side by side. In a team over several hosts, those of each host
 //! have boards for each other, and "members" are these here.
 

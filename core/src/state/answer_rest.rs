@@ -61,8 +61,8 @@ impl AnswerRest {
     pub(crate) fn end(&mut self) {
         let more = match std::mem::replace(&mut self.vain, NONE) {
             0 => return self.parts = self.parts.saturating_sub(EARLIER),
-            1..=JUST => LATER,
-            ..=SOON => SLOWLY,
+            looks if looks <= JUST => LATER,
+            looks if looks <= SOON => SLOWLY,
             _ => return,
         };
         self.parts = (self.parts + more).min(LONGEST * PARTS);
