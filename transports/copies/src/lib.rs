@@ -57,8 +57,8 @@ const USUAL: Copies = Copies { far: 100, near_past: None, far_past: Some(LEAST_P
 const CACHED: Copies = Copies { far_past: None, ..USUAL };
 
 /// Kinds of processors that were measured: AMD EPYC of the third and the fifth generation, Intel
-/// Xeon of the fourth; and an Intel Xeon of 2025, between whose cores a line takes 62 ns, but one
-/// that is read alone more than 100.
+/// Xeon of the fourth; and one that says it is of model 167, between whose cores a line takes 62
+/// ns, but one that is read alone more than 100.
 const SHIPPED: [(&str, Copies); 4] = [
     ("AuthenticAMD-25-1", USUAL),
     ("AuthenticAMD-26-2", USUAL),
