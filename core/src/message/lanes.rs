@@ -282,7 +282,6 @@ impl Locked<'_> {
                             let lane = (*lanes).lanes[index];
                             self.handle_in_place(lane, (data, len), mailbox)
                         };
-                        self.links.inbound.looked(for_answer, looks / PAUSED_LOOK, true);
                         // Here, too: after a message the answer is another one, which the processor
                         // learns branch by branch.
                         if let Some(result) = check(self)? {
@@ -308,19 +307,18 @@ impl Locked<'_> {
                 spin_loop();
             }
         }
-        self.links.inbound.looked(for_answer, looks / PAUSED_LOOK, false);
         idle.passed(looks);
         spin_loop();
         Ok(None)
     }
 
-    /// Pauses before the first look for an answer; says whether one is due.
+    /// Rests before the first look for an answer; says whether one is due.
     #[inline(always)]
     fn pause_for_answer(&mut self) -> bool {
         let crowded = self.shared().crowding.is_crowded();
         let inbound = &mut self.links.inbound;
         if !crowded {
-            (0..inbound.rest()).for_each(|_| spin_loop());
+            inbound.rest();
         }
         inbound.answer_due > 0 && !without(Optimization::AnswerPauses)
     }
@@ -374,7 +372,11 @@ impl Locked<'_> {
         }
         if !mailbox.is_null() {
             // SAFETY: the mailbox is alive, and what it brought has been handled.
-            unsafe { (*mailbox).done() };
+            let number = unsafe {
+                (*mailbox).done();
+                (*mailbox).count()
+            };
+            self.links.inbound.answered(number);
         }
         self.shared().wake_sleepers();
         worked

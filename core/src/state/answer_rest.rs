@@ -1,71 +1,160 @@
-//! When to look for an answer first.
+//! How long to rest before the first look for an answer.
 //!
 //! A look fetches the line on which the answer is to come from the task that is about to write it,
-//! and who must then fetch it back: on some processors an answer looked for too early takes half as
-//! long again. A look that comes late costs what it is late. When the right moment is depends on
-//! the processor, on how far the cores are from each other, which changes, and on what the other
-//! task does. So it is found out: a look that finds the answer lets the next one begin a bit
-//! earlier, and one that does not find it lets the next one begin clearly later.
+//! and who must then fetch it back: an answer that is looked for too early takes up to twice as
+//! long. A look that comes late costs what it is late. When the right moment is depends on the
+//! processor, on how far the cores are from each other, which changes, and on what the tasks do
+//! between messages. So it is found out.
+//!
+//! No task can find it out alone. Whoever rests for longer than the other one answers late, and has
+//! the other one look too early, whatever that one tries. Both must change their rests at a time.
+//! That needs no agreement: two tasks that answer each other by the mailbox line count the same
+//! messages there. At the same messages both try the same rests, and both then take the one with
+//! which the messages went fastest.
+//!
+//! ```text
+//! number of the message in the mailbox line, modulo CYCLE:
+//!
+//! 0            BEGIN                                          END                      CYCLE
+//! | the chosen | RESTS[0] | RESTS[1] | ...       | RESTS[..] | one is chosen anew ...  |
+//!              a trial: BLOCKS blocks of BLOCK messages
+//! ```
+//!
+//! Trials go from long to short: tasks that have once begun to look too early delay each other, and
+//! go on to do so with a rest that would have been long enough.
 
-/// Parts of a pause in which the rest is kept.
-const PARTS: u16 = 128;
-/// The rest to begin with and the longest, in pauses: those of a way to and fro between distant
-/// cores, with a message's handling.
-const FIRST: u16 = 4;
-const LONGEST: u16 = 32;
-/// What the rest shrinks by when the first look has found the answer, and grows by when it came
-/// just too early, in parts: one look of nine does then. Both tasks do so, and each finds the other
-/// late that rests for longer: with fewer early looks they would drive each other to the longest.
-const EARLIER: u16 = 8;
-const LATER: u16 = 64;
-/// Looks in vain at an answer that was looked for just too early.
-const JUST: u16 = 2;
-/// What the rest grows by when the answer came clearly later, which an interrupt may be the reason
-/// of. After more looks it comes whenever it comes, and teaches nothing.
-const SLOWLY: u16 = 2;
-const SOON: u16 = 64;
-/// Looks that don't count.
-const NONE: u16 = u16::MAX;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// The rests that are tried, in steps of [`AnswerRest::rest`]. The longest is a way to and fro
+/// between distant cores; near the shortest ways of today's processors they are closest together.
+const RESTS: [u16; 17] = [420, 300, 220, 170, 140, 120, 105, 95, 87, 80, 75, 70, 62, 52, 40, 25, 10];
+/// The rest until the first trials: a bit too long between near cores, too short between others.
+const FIRST: u16 = 95;
+
+/// Messages, in both directions, that are measured together.
+const BLOCK: u64 = 16;
+/// Blocks of a trial. The first one does not count: the tasks change their rests one after the
+/// other. The median of the others does, for interrupts disturb some.
+const BLOCKS: usize = 8;
+/// Messages before the trials, so that what tasks exchange at their start does not count.
+const BEGIN: u64 = 1024;
+const END: u64 = BEGIN + (RESTS.len() * BLOCKS) as u64 * BLOCK;
+/// Up to here the rest is half as long again as the chosen one, so that no task looks too early
+/// from the last trials on.
+const SETTLED: u64 = END + BLOCK;
+/// Messages from trials to trials: some milliseconds if they go one after the other. Trials are a
+/// thirtieth of them.
+const CYCLE: u64 = 64 << 10;
+/// A shorter rest with which messages take longer by one part of so many is as good.
+const AS_GOOD: u32 = 32;
 
 /// How long to rest before the first look for an answer.
 #[derive(Debug)]
 pub(crate) struct AnswerRest {
-    /// In parts of a pause.
-    parts: u16,
-    /// Looks in vain since the last rest, or [`NONE`].
-    vain: u16,
+    /// The present rest, in steps.
+    steps: u16,
+    /// The rest outside of trials.
+    chosen: u16,
+    /// The message with which the present stretch has begun, and how many it lasts for.
+    begin: u64,
+    lasts: u64,
+    /// When it has begun, if it is a block of a trial.
+    since: Option<Instant>,
+    /// How long the blocks of this trial took.
+    blocks: [Duration; BLOCKS],
+    /// The median block with each rest; `Duration::MAX`: none was measured.
+    times: [Duration; RESTS.len()],
 }
 
 impl Default for AnswerRest {
     fn default() -> Self {
-        Self { parts: FIRST * PARTS, vain: NONE }
+        Self {
+            steps: FIRST,
+            chosen: FIRST,
+            begin: 0,
+            lasts: BEGIN,
+            since: None,
+            blocks: [Duration::ZERO; BLOCKS],
+            times: [Duration::MAX; RESTS.len()],
+        }
     }
 }
 
 impl AnswerRest {
-    /// Pauses before the first look, which is about to come.
+    /// Rests. A step is a multiplication that waits for the one before, which takes less than a
+    /// nanosecond on each of today's processors: pauses take 10 to 50, and two may be too few where
+    /// three are too many.
     #[inline(always)]
-    pub(crate) fn begin(&mut self) -> u16 {
-        self.vain = 0;
-        self.parts / PARTS
+    pub(crate) fn rest(&self) {
+        let mut product = black_box(3_u64);
+        for _ in 0..self.steps {
+            product = product.wrapping_mul(product) | 1;
+        }
+        black_box(product);
     }
 
-    /// So many looks have found nothing.
+    /// The message of this number has come by the mailbox line. `now` is asked at the ends of
+    /// stretches.
     #[inline(always)]
-    pub(crate) fn looked_in_vain(&mut self, looks: u32) {
-        self.vain = self.vain.saturating_add(u16::try_from(looks).unwrap_or(NONE));
+    pub(crate) fn answered(&mut self, number: u64, now: impl FnOnce() -> Instant) {
+        if number.wrapping_sub(self.begin) >= self.lasts {
+            self.next_stretch(number, now());
+        }
     }
 
-    /// The answer has come.
-    #[inline(always)]
-    pub(crate) fn end(&mut self) {
-        let more = match std::mem::replace(&mut self.vain, NONE) {
-            0 => return self.parts = self.parts.saturating_sub(EARLIER),
-            looks if looks <= JUST => LATER,
-            looks if looks <= SOON => SLOWLY,
-            _ => return,
+    #[cold]
+    #[inline(never)]
+    fn next_stretch(&mut self, number: u64, now: Instant) {
+        // A task sees every other number. Numbers that jump are those of another line, or of
+        // messages that came while this task looked elsewhere.
+        let goes_on = number.wrapping_sub(self.begin) <= self.lasts + 1;
+        if let Some(since) = self.since.take().filter(|_| goes_on) {
+            self.measured((self.begin % CYCLE - BEGIN) / BLOCK, now.duration_since(since));
+        }
+        let position = number % CYCLE;
+        (self.begin, self.steps) = (number, self.chosen);
+        self.lasts = match position {
+            ..BEGIN => BEGIN - position,
+            BEGIN..END => {
+                let (block, within) = ((position - BEGIN) / BLOCK, (position - BEGIN) % BLOCK);
+                if block == 0 || goes_on {
+                    self.steps = RESTS[block as usize / BLOCKS];
+                    self.since = Some(now);
+                    BLOCK - within
+                } else {
+                    END - position
+                }
+            }
+            END..SETTLED => {
+                self.choose();
+                self.steps = self.chosen + self.chosen / 2;
+                SETTLED - position
+            }
+            _ => CYCLE - position + BEGIN,
         };
-        self.parts = (self.parts + more).min(LONGEST * PARTS);
+    }
+
+    /// This block of the trials has taken so long.
+    fn measured(&mut self, block: u64, time: Duration) {
+        let (trial, block) = (block as usize / BLOCKS, block as usize % BLOCKS);
+        self.blocks[block] = time;
+        if block == BLOCKS - 1 {
+            self.blocks[1..].sort_unstable();
+            self.times[trial] = self.blocks[BLOCKS / 2];
+        }
+    }
+
+    /// Takes the shortest rest that was as good as the best, if all were tried.
+    fn choose(&mut self) {
+        let times = std::mem::replace(&mut self.times, [Duration::MAX; RESTS.len()]);
+        let least = times.iter().min().copied().unwrap_or_default();
+        let good = |time: &Duration| *time <= least + least / AS_GOOD;
+        if !times.contains(&Duration::MAX)
+            && let Some(best) = times.iter().rposition(good)
+        {
+            self.chosen = RESTS[best];
+        }
     }
 }
 
@@ -73,53 +162,90 @@ impl AnswerRest {
 mod tests {
     use super::*;
 
-    /// Waits for an answer that comes after so many pauses, with one after each look in vain; gives
-    /// the looks in vain.
-    fn wait(rest: &mut AnswerRest, pauses: u16) -> u32 {
-        let vain = pauses.saturating_sub(rest.begin());
-        rest.looked_in_vain(vain.into());
-        rest.end();
-        vain.into()
+    /// Two tasks that answer each other by one mailbox line, from its message `number` on.
+    struct Pair {
+        number: u64,
+        now: Instant,
+        tasks: [AnswerRest; 2],
     }
 
-    #[test]
-    fn the_first_look_comes_as_soon_as_most_answers_are_there() {
-        let mut rest = AnswerRest::default();
-        for pauses in [5, 20, 1] {
-            for _ in 0..2000 {
-                wait(&mut rest, pauses);
+    impl Pair {
+        fn new() -> Self {
+            Self { number: 0, now: Instant::now(), tasks: Default::default() }
+        }
+
+        /// So many messages, each of which takes `way` nanoseconds with these rests of its reader
+        /// and its sender.
+        fn exchange(&mut self, messages: u64, way: impl Fn(u64, u64) -> u64) {
+            for _ in 0..messages {
+                self.number += 1;
+                let [reader, sender] = [self.number % 2, (self.number + 1) % 2].map(|task| task as usize);
+                let rests = [reader, sender].map(|task| u64::from(self.tasks[task].steps));
+                self.now += Duration::from_nanos(way(rests[0], rests[1]));
+                self.tasks[reader].answered(self.number, || self.now);
             }
-            let early: Vec<u32> = (0..90).map(|_| wait(&mut rest, pauses)).filter(|vain| *vain > 0).collect();
-            assert!((1..=12).contains(&early.len()), "{early:?}");
-            assert!(early.iter().all(|vain| *vain == 1), "{early:?}");
-            assert!(rest.parts.abs_diff(pauses * PARTS) <= LATER, "{rest:?}");
+        }
+
+        fn chosen(&self) -> [u16; 2] {
+            self.tasks.each_ref().map(|task| task.chosen)
+        }
+    }
+
+    /// An answer takes twice as long if it is looked for before it is there after `due` steps, or
+    /// if one task rests for longer than the other.
+    fn way(due: u64) -> impl Fn(u64, u64) -> u64 {
+        move |own, other| if own < due || other > own { 2 * due.max(other) } else { own.max(due) }
+    }
+
+    #[test]
+    fn both_tasks_find_the_shortest_rest_that_is_long_enough() {
+        for (due, best) in [(400, 420), (72, 75), (30, 40), (1, 10)] {
+            let mut pair = Pair::new();
+            pair.exchange(SETTLED + 2, way(due));
+            assert_eq!(pair.chosen(), [best; 2], "due after {due}");
+            assert_eq!(pair.tasks[0].steps, best);
         }
     }
 
     #[test]
-    fn late_answers_teach_nothing() {
-        let mut rest = AnswerRest::default();
-        for _ in 0..100 {
-            wait(&mut rest, 1000);
-        }
-        assert_eq!(rest.begin(), AnswerRest::default().begin());
+    fn a_change_of_distance_is_noticed_with_the_next_trials() {
+        let mut pair = Pair::new();
+        pair.exchange(SETTLED, way(30));
+        pair.exchange(CYCLE, way(200));
+        assert_eq!(pair.chosen(), [220; 2]);
     }
 
     #[test]
-    fn nothing_is_learnt_without_a_rest_and_no_rest_is_longer_than_the_longest() {
-        let mut rest = AnswerRest::default();
-        for _ in 0..100 {
-            rest.looked_in_vain(1);
-            rest.end();
+    fn interrupts_do_not_count() {
+        let mut pair = Pair::new();
+        let way = way(72);
+        for message in 0..SETTLED + 2 {
+            pair.exchange(1, |own, other| way(own, other) + if message % 101 == 0 { 5000 } else { 0 });
         }
-        assert_eq!(rest.begin(), AnswerRest::default().begin());
-        for _ in 0..1000 {
-            rest.begin();
-            rest.looked_in_vain(1);
-            rest.end();
-        }
-        assert_eq!(rest.begin(), LONGEST);
-        rest.looked_in_vain(u32::MAX);
-        rest.end();
+        assert_eq!(pair.chosen(), [75; 2]);
+    }
+
+    #[test]
+    fn where_the_rest_makes_no_difference_it_is_short() {
+        let mut pair = Pair::new();
+        pair.exchange(SETTLED, |_, _| 10_000);
+        assert_eq!(pair.chosen(), [10; 2]);
+    }
+
+    #[test]
+    fn trials_that_are_not_whole_teach_nothing() {
+        let mut pair = Pair::new();
+        pair.exchange(BEGIN + 500, way(30));
+        pair.number += 100;
+        pair.exchange(2, way(30));
+        assert_eq!(pair.tasks[0].steps, FIRST, "no trial goes on after a gap");
+        pair.exchange(CYCLE - 700, way(30));
+        assert_eq!(pair.chosen(), [FIRST; 2]);
+        // Another line, whose numbers are any.
+        pair.tasks[0].answered(7, || pair.now);
+        pair.tasks[0].answered(u64::MAX, || pair.now);
+        assert_eq!(pair.chosen(), [FIRST; 2]);
+        pair.exchange(CYCLE + SETTLED, way(30));
+        assert_eq!(pair.chosen(), [40; 2]);
     }
 }

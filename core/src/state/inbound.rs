@@ -6,6 +6,7 @@ use crate::transport::lane::ReceiveLanes;
 use crate::transport::{Caps, Link, PeerId};
 use lapis_ablation::{Optimization, without};
 use std::ptr::NonNull;
+use std::time::Instant;
 
 /// Calls that poll once, and look for an answer several times: with all of them it is late, and
 /// they have something else to do.
@@ -73,24 +74,21 @@ impl Inbound {
         self.since += handled;
     }
 
-    /// Pauses before a look, if it is the first one after something was sent. The core is not
+    /// Rests before a look, if it is the first one after something was sent. The core is not
     /// wanted by others.
     ///
     /// Once: a program that polls by calls looks with each of them.
     #[inline(always)]
-    pub(crate) fn rest(&mut self) -> u16 {
-        if std::mem::take(&mut self.rest_due) { self.rest.begin() } else { 0 }
+    pub(crate) fn rest(&mut self) {
+        if std::mem::take(&mut self.rest_due) {
+            self.rest.rest();
+        }
     }
 
-    /// If it was for an answer: so many looks have found nothing, and the next one has if `found`.
+    /// This message of the mailbox line has come and was handled.
     #[inline(always)]
-    pub(crate) fn looked(&mut self, for_answer: bool, looks: u32, found: bool) {
-        if for_answer {
-            self.rest.looked_in_vain(looks);
-            if found {
-                self.rest.end();
-            }
-        }
+    pub(crate) fn answered(&mut self, number: u64) {
+        self.rest.answered(number, Instant::now);
     }
 
     /// How many times a call that polls once looks at the lanes.

@@ -101,6 +101,12 @@ impl Mailbox {
         self.number.store(self.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Messages of both sides so far: the same number at both.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
     /// The bytes of the message that was taken are no longer needed: the line may be written.
     #[inline(always)]
     pub fn done(&mut self) {

@@ -86,7 +86,7 @@ pub(super) const TRIALS: &[Trial] = {
                 (ANSWER_REST, "struct AnswerRest"),
                 (ANSWER_REST, "impl AnswerRest"),
                 (INBOUND, "fn rest"),
-                (INBOUND, "fn looked"),
+                (INBOUND, "fn answered"),
                 (LANES, "fn pause_for_answer"),
             ],
         },
