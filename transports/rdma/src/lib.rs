@@ -41,6 +41,8 @@ mod endpoint;
 #[cfg(libfabric)]
 mod header;
 #[cfg(libfabric)]
+mod keys;
+#[cfg(libfabric)]
 mod library;
 #[cfg(libfabric)]
 mod links;
