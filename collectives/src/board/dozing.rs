@@ -8,24 +8,23 @@
 use super::Board;
 use lapis_core::sync::Ordering;
 
+/// Whether somebody dozes.
+///
+/// # Safety
+/// The lock is held, and the board lives.
+#[inline(always)]
+pub(super) unsafe fn is_any_dozing(board: *const Board) -> bool {
+    // SAFETY: the caller's promise; the reference ends here.
+    unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) }
+}
+
 /// Has those who doze woken, by their tasks.
 ///
 /// # Safety
 /// The lock is held, and the board lives. `wake` may send: no reference to the board outlasts a
 /// call of it.
-#[inline(always)]
-pub(super) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
-    // SAFETY: the caller's promise; the reference ends before anything is sent.
-    if unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) } {
-        // SAFETY: the caller's promise.
-        unsafe { wake_all(board, wake) };
-    }
-}
-
-/// # Safety
-/// As for [`wake_dozing`].
 #[cold]
-unsafe fn wake_all(board: *const Board, wake: &dyn Fn(u32)) {
+pub(super) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
     // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.
     let (words, me, n) = unsafe { ((*board).dozing().len(), (*board).me, (*board).tasks().len()) };
     for at in 0..words {

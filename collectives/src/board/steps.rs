@@ -1,7 +1,7 @@
 //! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
 //! taken up again where they stood.
 
-use super::dozing::wake_dozing;
+use super::dozing::{is_any_dozing, wake_dozing};
 use super::rounds::{Plan, Round, Spot};
 use super::{AREA, Board, Data, INLINE};
 use crate::combine::Fold;
@@ -316,7 +316,9 @@ impl Rounds {
                 (&*board).begun(me).set(round);
             }
             membarrier::light((*board).fences);
-            wake_dozing(board, wake);
+            if is_any_dozing(board) {
+                wake_dozing(board, wake);
+            }
             data.copy(&(*this).work.copies);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Waiting for a member: first by looking at its flag alone, then with the context's wait, which
 //! lets messages come and others have the core; a wait that lasts sleeps.
 
-use super::dozing::wake_dozing;
+use super::dozing::{is_any_dozing, wake_dozing};
 use super::work::{Whom, Work};
 use crate::engine::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS, Members};
 use crate::error::{CollectiveError, Result, lost};
@@ -146,7 +146,19 @@ impl Work<'_> {
     /// The lock is held.
     #[inline(always)]
     pub(super) unsafe fn wake_dozing(&self) {
-        let at = self.at;
+        // SAFETY: the caller's promise; the board lives.
+        unsafe {
+            if is_any_dozing(self.board) {
+                self.wake_them();
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held.
+    #[cold]
+    unsafe fn wake_them(&self) {
+        let at = &self.at;
         // SAFETY: the lock is held; nothing refers to the engine's state.
         let wake = |task| unsafe { at.engine.nudge(at.context, at.members, task) };
         // SAFETY: the caller's promise; the board lives.
