@@ -1,7 +1,8 @@
 //! How operands of reductions are combined.
 
-use crate::element::{Element, Operator};
-use crate::engine::UserFold;
+use crate::Call;
+use crate::element::{Element, Kernel, Operator, Type, kernel};
+use crate::error::{CollectiveError, Result};
 use lapis_schedules::Side;
 
 /// How elements are combined.
@@ -73,4 +74,31 @@ pub enum By<'f> {
         /// Whether it minds order.
         commutes: bool,
     },
+}
+
+/// Folds bytes of whole elements: `from` and `into`, and on which side `from` stands.
+pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;
+
+/// How elements are folded.
+pub(crate) enum Fold {
+    /// Nothing is.
+    None,
+    /// By a loop that does not mind order.
+    Kernel(Kernel),
+    /// By the program.
+    User(Box<UserFold<'static>>),
+}
+
+impl Fold {
+    /// For a call on elements of this type.
+    pub(crate) fn of(call: &Call<'_>, of: Type, by: By<'static>) -> Result<Self> {
+        match by {
+            _ if !call.folds() => Ok(Self::None),
+            By::Operator(operator) => kernel(of, operator)
+                .map(Self::Kernel)
+                .ok_or(CollectiveError::Operator { operator: Some(operator), element: of }),
+            By::User { fold, .. } => Ok(Self::User(fold)),
+            By::Nothing => Err(CollectiveError::Operator { operator: None, element: of }),
+        }
+    }
 }

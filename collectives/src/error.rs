@@ -203,6 +203,15 @@ impl CollectiveError {
     }
 }
 
+/// What the failure of a message to a member means for its team.
+pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
+    match error {
+        Error::TargetDown { .. } => Cause::Gone(task).error(),
+        Error::Purged { .. } => Cause::Renewed(task).error(),
+        other => other.into(),
+    }
+}
+
 /// Why a team is over, in a form that is remembered and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {

@@ -10,8 +10,9 @@
 use crate::Call;
 use crate::board::{Data, Layouts, Put, Take};
 use crate::combine::By;
+use crate::combine::Fold;
 use crate::element::Element;
-use crate::engine::{Fold, Op};
+use crate::engine::Op;
 use crate::error::{CollectiveError, Result};
 use crate::request::{RawPersistent, Request};
 use crate::select::Way;

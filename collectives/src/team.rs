@@ -1,8 +1,9 @@
 //! Members of a collective, and calling it.
 
 use crate::combine::By;
+use crate::combine::Fold;
 use crate::element::{Element, Type};
-use crate::engine::{Engine, Fold, Held, Members, Op};
+use crate::engine::{Engine, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::select::{self, Shape, Way, Wishes};
 use crate::{Call, Signature};

@@ -1,13 +1,10 @@
-//! Diagnostics go to standard error. LAPIS_LOG says which are shown.
+//! Which argument an error is about.
 //!
 //! Where an error is found, the argument is named that is to blame ([`Blame`]), if that is known;
 //! the line of the call that fails says which it was ([`take_argument`]).
 
 use crate::error::Result;
 use std::cell::Cell;
-use std::sync::Once;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::prelude::*;
 
 /// An argument of a call, by its name in the header, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,17 +65,4 @@ impl<T> Blame for Result<T> {
 #[cold]
 fn blame(argument: Argument) {
     ARGUMENT.set(ARGUMENT.get().or(Some(argument)));
-}
-
-/// Installs a subscriber once, unless the program has one of its own.
-pub(crate) fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let usual = Targets::new().with_default(LevelFilter::WARN);
-        let filter = std::env::var("LAPIS_LOG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-        let subscriber = tracing_subscriber::registry().with(lines.without_time()).with(filter);
-        // An error says that there is one already: that is the program's wish.
-        let _ = tracing::subscriber::set_global_default(subscriber);
-    });
 }

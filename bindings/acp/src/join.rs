@@ -14,7 +14,7 @@ use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
 use crate::settings::Settings;
 use crate::vigil::Vigil;
-use crate::{channel_messages, colours, diagnostics, protocol, segbuf, waits};
+use crate::{channel_messages, colours, protocol, segbuf, waits};
 use lapis_collectives::Team;
 use lapis_core::Context;
 use lapis_core::context::{Guarded, RawHooks};
@@ -53,7 +53,7 @@ fn install(process: &'static Process) -> lapis_core::Result<()> {
 impl Process {
     /// Joins the job that the environment announces. Returns when all processes have.
     pub(crate) fn join(settings: Settings) -> Result<&'static Self> {
-        diagnostics::install();
+        lapis_log::install();
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::acp", "acp_init: {}", error.with_causes());
             Error::Job

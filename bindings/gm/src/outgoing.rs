@@ -101,10 +101,8 @@ impl Port {
         let by_lane = if alone { self.net.submit_to_lane((task, peer), &head, bytes) } else { None };
         let taken = by_lane.unwrap_or_else(|| self.net.submit_next((task, peer), &head, bytes));
         if taken {
-            if by_lane.is_none() {
-                stream.past_engine = message.sequence + 1;
-            }
-            stream.announced += 1;
+            let sequence = message.sequence;
+            stream.has_told(sequence, by_lane.is_some());
             ins[priority].tell_with_message(self.polls);
         }
         taken
@@ -238,14 +236,12 @@ impl Port {
         let taken =
             by_lane.unwrap_or_else(|| self.net.submit_to_engine(task, Channel::Request, &head, bytes));
         if taken {
-            if by_lane.is_none() {
-                stream.past_engine = message.sequence + 1;
-            }
-            stream.announced += 1;
-            stream.has_lent |= message.len as usize > COPIED;
             if carries(message, room) {
                 back.tell_with_message(self.polls);
             }
+            let (sequence, is_lent) = (message.sequence, message.len as usize > COPIED);
+            stream.has_lent |= is_lent;
+            stream.has_told(sequence, by_lane.is_some());
         }
         taken
     }

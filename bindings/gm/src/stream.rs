@@ -97,6 +97,16 @@ impl OutStream {
         }
     }
 
+    /// The target has been told of the next message, which has this number: by the lane, or by the
+    /// packet engine.
+    #[inline]
+    pub(crate) fn has_told(&mut self, sequence: u64, by_lane: bool) {
+        self.announced += 1;
+        if !by_lane {
+            self.past_engine = sequence + 1;
+        }
+    }
+
     /// Whether a message of so many bytes overtakes nothing on its way if it goes by the lane. One
     /// that takes time anyway may: it is put into its place where it arrives.
     #[inline]

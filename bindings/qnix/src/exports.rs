@@ -2,7 +2,6 @@
 
 use crate::abi::{PACKET_SIZE, SHORT_MAX};
 use crate::contexts::Assignment;
-use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segment;
@@ -438,7 +437,7 @@ pub extern "C" fn qx_last_error() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_whoami(proc_name: *mut c_int, group_size: *mut c_int) -> c_int {
     call(|| {
-        diagnostics::install();
+        lapis_log::install();
         if proc_name.is_null() || group_size.is_null() {
             return Err(Error::Null);
         }

@@ -38,7 +38,6 @@ mod board;
 #[cfg(not(loom))]
 mod contexts;
 #[cfg(not(loom))]
-mod diagnostics;
 #[cfg(not(loom))]
 mod environment;
 #[cfg(not(loom))]

@@ -2,7 +2,6 @@
 
 use crate::abi::Hps;
 use crate::board::{self, Boards, Host, Writer};
-use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result, of_core};
 use crate::memory::page_size;
@@ -42,7 +41,7 @@ impl Node {
     /// Joins the job that the environment announces, under a name. Returns when all processes of
     /// the job have done so.
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
-        diagnostics::install();
+        lapis_log::install();
         let hps = Arc::new(Hps::new([name.application, name.process], size, page_size()));
         let shared = Arc::new(Shared::new(hps));
         let failed = |error: lapis_core::Error| {

@@ -1,7 +1,7 @@
 //! The memory that an operation's rounds work on.
 
 use super::rounds::{Put, Take};
-use crate::engine::Fold;
+use crate::combine::Fold;
 use lapis_schedules::{Side, Span};
 
 /// What an operation's rounds read and write: [`Buffers`], or [`Layouts`].

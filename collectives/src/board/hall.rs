@@ -15,7 +15,7 @@
 use super::flags::{Line, Meeting};
 use super::rounds::{MEET_MEMBERS, Plan, Round, SHARE, Spot, Take};
 use super::{Board, Data, LINE, PAGE};
-use crate::engine::Fold;
+use crate::combine::Fold;
 
 /// Where things lie in the hall of a team: from the start of the first member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

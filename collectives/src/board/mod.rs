@@ -12,6 +12,10 @@
 //! the first member). The first one of a large team has a [hall] beside its board, where all
 //! meet and short data of all stands side by side. In a team over several hosts, those of each host
 //! have boards for each other, and "members" are these here.
+//!
+//! Most of it knows no messages: the engine, which sends them, stands above and takes rounds step
+//! by step (`steps`). Above the engine again is what calls that block do: `setup`, `work`, `run`
+//! and `wait`.
 
 #![allow(
     clippy::needless_borrow,
@@ -19,21 +23,19 @@
 )]
 
 mod buffers;
+mod dozing;
 mod flags;
 mod hall;
 mod rounds;
 mod run;
-mod search;
 mod setup;
 mod steps;
 mod wait;
+mod work;
 
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use rounds::{Put, Take};
-pub(crate) use run::Team;
-pub(crate) use search::{Found, Memory, look};
 pub(crate) use steps::{Reach, Rounds};
-pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
 use crate::error::{CollectiveError, Result};
 use flags::{Begun, Line};

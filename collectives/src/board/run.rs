@@ -1,42 +1,12 @@
-//! Taking the rounds of an operation.
+//! Taking the rounds of a call that blocks.
 
 use super::buffers::Data;
 use super::rounds::{Plan, Round};
-use super::wait::Whom;
-use super::{AREA, Board, Buffers, INLINE, LINE};
-use crate::engine::{Engine, Fold, Members};
+use super::work::{Whom, Work};
+use super::{Board, Buffers, INLINE, LINE};
+use crate::Signature;
 use crate::error::{CollectiveError, Result};
-use crate::{Call, Signature};
-use lapis_core::Context;
 use lapis_core::sync::membarrier;
-use std::ptr::NonNull;
-
-/// A team as rounds need it.
-#[derive(Clone, Copy)]
-pub(crate) struct Team<'a> {
-    pub(crate) context: &'a Context,
-    pub(crate) engine: &'a Engine,
-    pub(crate) members: NonNull<Members>,
-}
-
-/// An operation and who runs it. The context's lock is held; waits let go of it.
-pub(crate) struct Work<'a> {
-    pub(crate) at: Team<'a>,
-    /// Nobody else uses it while the operation runs.
-    pub(crate) board: *mut Board,
-    pub(crate) call: &'a Call<'a>,
-    /// The operation's number in the team.
-    pub(crate) number: u32,
-    pub(crate) signature: Signature,
-    pub(crate) fold: &'a Fold,
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-}
-
-/// The rounds of a call; `None`: it is not done through memory, at no member.
-pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
-    Plan::new(call, me, n, AREA, size)
-}
 
 impl Work<'_> {
     /// Runs it as it was planned.

@@ -1,11 +1,10 @@
 //! Which calls of a team go through memory, and calls that block and do.
 
 use super::rounds::Plan;
-use super::run::{Team as At, Work};
-use super::search::{self, Found, Here};
+use super::work::{Team as At, Work};
 use super::{Board, Rounds};
-use crate::combine::By;
-use crate::engine::{Fold, Held};
+use crate::combine::{By, Fold};
+use crate::engine::{self, Found, Held, Here};
 use crate::error::Result;
 use crate::select::{self, Way};
 use crate::team::Team;
@@ -56,7 +55,9 @@ impl Team {
         };
         if unknown {
             // SAFETY: the lock is held, and nobody has looked.
-            unsafe { search::begin(self.context(), &self.0.engine, members, self.rank(), self.here()) };
+            unsafe {
+                engine::look_for_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
+            };
         }
     }
 
@@ -107,7 +108,7 @@ impl Team {
             };
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-            let Some(plan) = super::run::plan(call, self.rank(), self.len(), of.size()) else {
+            let Some(plan) = super::steps::plan(call, self.rank(), self.len(), of.size()) else {
                 return Err(by);
             };
             let fold = match Fold::of(call, of, by) {

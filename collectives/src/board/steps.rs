@@ -1,10 +1,10 @@
 //! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
 //! taken up again where they stood.
 
+use super::dozing::{is_any_dozing, wake_dozing};
 use super::rounds::{Plan, Round, Spot};
-use super::run::Team;
-use super::{Board, Data, INLINE, wait};
-use crate::engine::Fold;
+use super::{AREA, Board, Data, INLINE};
+use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::{Call, Signature};
 use lapis_core::sync::membarrier;
@@ -104,13 +104,18 @@ impl Lists {
     }
 }
 
+/// The rounds of a call; `None`: it is not done through memory, at no member.
+pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
+    Plan::new(call, me, n, AREA, size)
+}
+
 impl Rounds {
     /// A call that is nothing but rounds.
     pub(crate) fn all(call: &Call<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
         let lists = Lists::of(call);
         let plan = match &lists {
-            Some(lists) => super::run::plan(&lists.put_into(call), me, n, size),
-            None => super::run::plan(call, me, n, size),
+            Some(lists) => plan(&lists.put_into(call), me, n, size),
+            None => plan(call, me, n, size),
         };
         // SAFETY: what the plan refers to are the lists, which are kept beside it and stay where
         // they are; a call without lists refers to nothing.
@@ -127,7 +132,7 @@ impl Rounds {
         leader: usize,
         size: usize,
     ) -> Option<Self> {
-        let plan = |call: Call<'static>| super::run::plan(&call, me, n, size);
+        let plan = |call: Call<'static>| plan(&call, me, n, size);
         let (up, count) = match *call {
             Call::Barrier => (Some(Call::Gather { root: leader, count: 0 }), 0),
             Call::Broadcast { count, .. } => (None, count),
@@ -226,7 +231,8 @@ impl Rounds {
         self.plan().map_or(1, |plan| plan.element())
     }
 
-    /// Takes rounds as far as they go. True: this part of the operation is over.
+    /// Takes rounds as far as they go. True: this part of the operation is over. `wake` sends a
+    /// task what ends its sleep.
     ///
     /// # Safety
     /// The lock is held; rounds and board are this operation's and live; the data is what the call
@@ -234,7 +240,7 @@ impl Rounds {
     pub(crate) unsafe fn go(
         this: *mut Self,
         board: *mut Board,
-        team: &Team<'_>,
+        wake: &dyn Fn(u32),
         data: &mut (impl Data + ?Sized),
         fold: &Fold,
         signature: Signature,
@@ -259,7 +265,7 @@ impl Rounds {
                             (*this).awaited = member;
                             return Ok(false);
                         }
-                        Self::put(this, board, team, data, fold, signature)?;
+                        Self::put(this, board, wake, data, fold, signature)?;
                     }
                     Stage::Meeting => {
                         if !(&*board).is_open() {
@@ -284,7 +290,7 @@ impl Rounds {
     unsafe fn put(
         this: *mut Self,
         board: *mut Board,
-        team: &Team<'_>,
+        wake: &dyn Fn(u32),
         data: &mut (impl Data + ?Sized),
         fold: &Fold,
         signature: Signature,
@@ -310,7 +316,9 @@ impl Rounds {
                 (&*board).begun(me).set(round);
             }
             membarrier::light((*board).fences);
-            wait::wake_dozing(team.context, team.engine, team.members, board);
+            if is_any_dozing(board) {
+                wake_dozing(board, wake);
+            }
             data.copy(&(*this).work.copies);
         }
         Ok(())

@@ -1,44 +1,18 @@
 //! Waiting for a member: first by looking at its flag alone, then with the context's wait, which
 //! lets messages come and others have the core; a wait that lasts sleeps.
-//!
-//! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
-//! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
-//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps
-//! are short instead.
 
-use super::Board;
-use super::run::Work;
-use crate::engine::{Engine, Members};
-use crate::error::{CollectiveError, Result};
-use lapis_core::Context;
-use lapis_core::sync::{Ordering, spin_loop};
-use std::ptr::NonNull;
-use std::time::{Duration, Instant};
+use super::dozing::{is_any_dozing, wake_dozing};
+use super::work::{Whom, Work};
+use crate::engine::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS, Members};
+use crate::error::{CollectiveError, Result, lost};
+use lapis_core::sync::spin_loop;
+use std::time::Instant;
 
 /// Where cores are wanted, looks at the flag alone, each of which gives the core away.
 const TURNS: u32 = 2;
 
-/// Looks at the flag alone, which take a few microseconds.
-pub(crate) const LOOKS: u32 = 1500;
-
 /// Those among them that follow each other at once: what comes soon is seen soon.
 const EAGER_LOOKS: u32 = 64;
-
-/// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
-/// each look gives the core away, and all others may have it first.
-pub(crate) const AWAKE: Duration = Duration::from_micros(200);
-pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
-
-/// The longest sleep without looking.
-pub(crate) const DOZE: Duration = Duration::from_millis(5);
-
-/// Who is waited for.
-#[derive(Clone, Copy)]
-pub(super) enum Whom {
-    Member(usize),
-    /// All who have not come to the meeting.
-    All,
-}
 
 impl Work<'_> {
     /// Waits until `there` says so, which depends on those who are waited for.
@@ -147,7 +121,7 @@ impl Work<'_> {
         let board = unsafe { &*self.board };
         let reach = |member: usize| {
             let task = board.task(member);
-            self.at.context.reachable(task).map_err(|e| crate::engine::lost(task, e))
+            self.at.context.reachable(task).map_err(|e| lost(task, e))
         };
         let first = match whom {
             Whom::Member(member) => Some(member),
@@ -173,48 +147,21 @@ impl Work<'_> {
     #[inline(always)]
     pub(super) unsafe fn wake_dozing(&self) {
         // SAFETY: the caller's promise; the board lives.
-        unsafe { wake_dozing(self.at.context, self.at.engine, self.at.members, self.board) };
-    }
-}
-
-/// Wakes members that doze.
-///
-/// # Safety
-/// The lock is held; team and board live.
-#[inline(always)]
-pub(super) unsafe fn wake_dozing(
-    context: &Context,
-    engine: &Engine,
-    team: NonNull<Members>,
-    board: *const Board,
-) {
-    // SAFETY: the caller's promise; the reference ends before anything is sent.
-    if unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) } {
-        // SAFETY: the caller's promise.
-        unsafe { wake(context, engine, team, board) };
-    }
-}
-
-/// # Safety
-/// As for [`wake_dozing`].
-#[cold]
-unsafe fn wake(context: &Context, engine: &Engine, team: NonNull<Members>, board: *const Board) {
-    // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.
-    let (words, me, n) = unsafe { ((*board).dozing().len(), (*board).me, (*board).tasks().len()) };
-    for at in 0..words {
-        // Its own wish stands.
-        let own = if me / 64 == at { 1 << (me % 64) } else { 0 };
-        // SAFETY: the caller's promise; the words are shared memory made for this.
-        let set =
-            unsafe { (*board).dozing().nth(at).map_or(0, |word| word.fetch_and(own, Ordering::Relaxed)) };
-        let mut others = set & !own;
-        while others != 0 {
-            let member = at * 64 + others.trailing_zeros() as usize;
-            others &= others - 1;
-            if member < n {
-                // SAFETY: the caller's promise.
-                unsafe { engine.nudge(context, team, (*board).task(member)) };
+        unsafe {
+            if is_any_dozing(self.board) {
+                self.wake_them();
             }
         }
+    }
+
+    /// # Safety
+    /// The lock is held.
+    #[cold]
+    unsafe fn wake_them(&self) {
+        let at = &self.at;
+        // SAFETY: the lock is held; nothing refers to the engine's state.
+        let wake = |task| unsafe { at.engine.nudge(at.context, at.members, task) };
+        // SAFETY: the caller's promise; the board lives.
+        unsafe { wake_dozing(self.board, &wake) };
     }
 }

@@ -5,17 +5,27 @@
 //! other: the first one is the team's *head*.
 
 use super::op::Op;
+use super::search::Found;
 use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
-use crate::board::{
-    self, AWAKE, AWAKE_WHEN_CROWDED, Board, Buffers, DOZE, Found, LOOKS, Layouts, Reach, Rounds,
-};
+use crate::board::{Board, Buffers, Layouts, Reach, Rounds};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
 use lapis_schedules::Script;
 use std::ptr::NonNull;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Looks at the flag alone, which take a few microseconds.
+pub(crate) const LOOKS: u32 = 1500;
+
+/// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
+/// each look gives the core away, and all others may have it first.
+pub(crate) const AWAKE: Duration = Duration::from_micros(200);
+pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
+
+/// The longest sleep without looking.
+pub(crate) const DOZE: Duration = Duration::from_millis(5);
 
 impl Engine {
     /// Lets an operation follow those of its team that use memory.
@@ -127,7 +137,7 @@ impl Engine {
                 self.go_by_messages(team, op, &script);
                 return true;
             };
-            let at = board::Team { context, engine: self, members: team };
+            let wake = |task| self.nudge(context, team, task);
             loop {
                 let following = match (*rounds).reach {
                     Reach::Before => Reach::Messages,
@@ -143,10 +153,10 @@ impl Engine {
                 let layouts = (&mut (*op).layouts).as_deref_mut().map(|layouts| layouts as *mut dyn Layouts);
                 (*members).memory.busy = true;
                 let gone = match layouts {
-                    Some(layouts) => Rounds::go(rounds, board, &at, &mut *layouts, fold, signature),
+                    Some(layouts) => Rounds::go(rounds, board, &wake, &mut *layouts, fold, signature),
                     None => {
                         let mut data = Buffers { bases: (*op).bases, size: (&*rounds).element() };
-                        Rounds::go(rounds, board, &at, &mut data, fold, signature)
+                        Rounds::go(rounds, board, &wake, &mut data, fold, signature)
                     }
                 };
                 (*members).memory.busy = false;

@@ -5,6 +5,7 @@
 //! * `op`: an operation ready to run;
 //! * `run`: taking its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
+//! * `search`: finding the members of the host, and where their boards are;
 //! * `wait`: waiting for its end, and what the loss of a member does;
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
@@ -22,17 +23,20 @@ mod arrivals;
 mod memory;
 mod op;
 mod run;
+mod search;
 mod wait;
 mod wire;
 
-pub(crate) use op::{Fold, Op, UserFold};
-pub(crate) use wait::lost;
+pub(crate) use memory::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
+pub(crate) use op::Op;
+pub(crate) use search::{Found, Here, begin as look_for_memory};
 
-use crate::board::{Board, Found, Memory};
+use crate::board::Board;
 use crate::error::{Cause, Result};
 use lapis_core::context::SERVICE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
 use lapis_schedules::group::Group;
+use search::Memory;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,41 +1,13 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
+use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};
-use crate::combine::By;
-use crate::element::{Kernel, Type, kernel};
+use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
-use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_schedules::group::Group;
 use lapis_schedules::{Buffer, Script, Side, Span, Step};
-
-/// Folds bytes of whole elements: `from` and `into`, and on which side `from` stands.
-pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;
-
-/// How elements are folded.
-pub(crate) enum Fold {
-    /// Nothing is.
-    None,
-    /// By a loop that does not mind order.
-    Kernel(Kernel),
-    /// By the program.
-    User(Box<UserFold<'static>>),
-}
-
-impl Fold {
-    /// For a call on elements of this type.
-    pub(crate) fn of(call: &Call<'_>, of: Type, by: By<'static>) -> Result<Self> {
-        match by {
-            _ if !call.folds() => Ok(Self::None),
-            By::Operator(operator) => kernel(of, operator)
-                .map(Self::Kernel)
-                .ok_or(CollectiveError::Operator { operator: Some(operator), element: of }),
-            By::User { fold, .. } => Ok(Self::User(fold)),
-            By::Nothing => Err(CollectiveError::Operator { operator: None, element: of }),
-        }
-    }
-}
 
 /// A step with everything looked up.
 #[derive(Clone, Copy)]

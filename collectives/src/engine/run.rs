@@ -4,7 +4,7 @@ use super::arrivals::long_length;
 use super::op::{Act, State};
 use super::wire::{HEADER, Header, Kind};
 use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED};
-use crate::error::{Cause, CollectiveError};
+use crate::error::{Cause, CollectiveError, lost};
 use lapis_core::message::{AmSend, Short};
 use lapis_core::{Context, Error, Notify, Source};
 use std::ffi::c_void;
@@ -95,7 +95,7 @@ impl Engine {
                     Act::Wait if self.must_wait(team, op) => break,
                     Act::Drain if (*op).open_sends > 0 => break,
                     Act::Wait | Act::Drain => {}
-                    Act::Look => crate::board::look(context, team),
+                    Act::Look => super::search::look(context, team),
                     Act::Copy { from, into } => (*op).copy(from, into),
                     Act::Fold { from, into, side } => (*op).fold(from, into, side),
                 }
@@ -385,7 +385,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     pub(super) unsafe fn failed(&self, op: *mut Op, task: u32, error: Error) {
-        let failure = super::lost(task, error);
+        let failure = lost(task, error);
         // SAFETY: the caller's promise.
         unsafe { (*op).failure.get_or_insert(failure) };
     }

@@ -274,15 +274,6 @@ impl Engine {
     }
 }
 
-/// What the failure of a message to a member means for its team.
-pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
-    match error {
-        Error::TargetDown { .. } => Cause::Gone(task).error(),
-        Error::Purged { .. } => Cause::Renewed(task).error(),
-        other => other.into(),
-    }
-}
-
 /// How long others may take.
 pub(super) struct Patience {
     looks: u32,

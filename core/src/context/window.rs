@@ -64,7 +64,8 @@ impl PeerWindow {
 
     /// Reaches the peer again.
     pub(crate) fn open(&self) {
-        // SYNC: as in `met`, which may have come while the window was closed.
+        // SYNC: pairs with the Acquire load in `find`: whoever sees the length sees where it is,
+        // also if `met` said so while the window was closed.
         self.len.store(self.full.load(Ordering::Relaxed), Ordering::Release);
     }
 

@@ -15,8 +15,11 @@
 //! Both are taken and sent whatever epochs are agreed, for they name one operation of one life. The
 //! loan also ends when the peer's process has, when its transport loses it, or with the context.
 //!
-//! A purge waits a moment for that, because its return is the only sign that a C program gets. A
-//! peer that computes may not answer for long; then it may begin to write no more.
+//! A C program learns only from the return of its purge that the memory is free. So the purge waits
+//! for the answer, but not for long: a peer that computes answers when it next calls the library,
+//! whenever that is. If no answer has come, the purge takes back the registrations of memory that
+//! the peer was to write, after which it can't begin to. What the peer was to read, it may still
+//! read: to take that back would cost the connection.
 
 use super::{Operation, Waiting};
 use crate::context::{Locked, State};
@@ -100,8 +103,8 @@ impl Locked<'_> {
     }
 
     /// Gives a purged peer a moment to end what still uses memory. After that, or at once where
-    /// nobody may wait, it begins to write no more to what was lent to it. What it was to read it
-    /// may still read: to refuse that would cost the connection.
+    /// nobody may wait, it can't begin to write to what was lent to it any more. What it was to
+    /// read, it may still read.
     pub(super) fn await_loans(&mut self, peer: PeerId) {
         let mut held = self.operations.held_with(peer);
         if held == 0 {

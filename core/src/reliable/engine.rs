@@ -12,23 +12,10 @@ use super::path_mtu::PathMtu;
 use super::peer::Peer;
 use super::peers::Index;
 use super::sent::Span;
+use super::shared::Shared;
 use super::submission::{Body, Channel, PeerError, SubmitError, Via};
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
-
-/// What the parts of the engine share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) config: EngineConfig,
-    pub(super) job: u32,
-    pub(super) local: u32,
-    pub(super) events: VecDeque<Event>,
-    /// Units held by all channels.
-    pub(super) units: usize,
-    pub(super) credits: Credits,
-    pub(super) stats: EngineStats,
-    pub(super) postpones_acks: bool,
-}
 
 /// The packet engine of one task. See the [module's documentation](super).
 #[derive(Debug)]
@@ -114,7 +101,7 @@ impl<A: Authenticator> Engine<A> {
     /// travel in parts, at more cost.
     #[must_use]
     pub fn max_payload(&self, peer: u32) -> Option<usize> {
-        self.peer(peer).map(max_payload)
+        self.peer(peer).map(Peer::max_payload)
     }
 
     /// The epochs, this task's and the peer's, by which what goes to a peer beside the engine is
@@ -298,7 +285,7 @@ impl<A: Authenticator> Engine<A> {
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let state = &mut self.peers[index as usize];
         let at = state.path_at(path).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
-        let before = max_payload(state);
+        let before = state.max_payload();
         if max_datagram == state.paths[at].mtu.told {
             // What has been found out since counts for more.
             return Ok(());
@@ -310,10 +297,7 @@ impl<A: Authenticator> Engine<A> {
             // What is on its way in larger datagrams is dropped by whoever told.
             state.give_up_larger(at, max_datagram, &self.shared);
         }
-        let bytes = max_payload(state);
-        if bytes != before {
-            self.shared.events.push_back(Event::MaxPayload { peer, bytes });
-        }
+        state.tell_room(before, &mut self.shared);
         if !state.ready {
             state.ready = true;
             self.ready.push_back(index);
@@ -418,7 +402,7 @@ impl<A: Authenticator> Engine<A> {
                 rails.push(RailStats { path: path.id, ..RailStats::default() });
                 rails.len() - 1
             });
-            path.add_to(&mut rails[at], peer);
+            peer.add_to(&mut rails[at], path);
         }
         rails
     }
@@ -444,11 +428,6 @@ impl<A: Authenticator> Engine<A> {
 
 /// The largest unit there can be.
 const MAX_UNIT: usize = MAX_DATAGRAM - HEADER_LEN - DATA_LEN;
-
-pub(super) fn max_payload(peer: &Peer) -> usize {
-    let smallest = peer.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
-    smallest - HEADER_LEN - DATA_LEN
-}
 
 fn check_datagram(peer: u32, path: u8, max_datagram: usize) -> Result<(), PeerError> {
     if (MIN_DATAGRAM..=MAX_DATAGRAM).contains(&max_datagram) {

@@ -4,13 +4,13 @@
 //! (`loss_detection.rs`), and the probe timeout (PTO, which other protocols call retransmission
 //! timeout, RTO), which doubles each time ([`Path::pto_deadline`](super::path::Path)).
 
-use super::Shared;
 use super::config::Nanos;
 use super::events::Event;
 use super::path::{Doubt, PathState};
 use super::peer::Peer;
 use super::send_queue::NO_TOKEN;
 use super::sent::{Fate, Span, WHOLE};
+use super::shared::Shared;
 use super::wire::Ack;
 
 /// Timeouts of a path after which silence means suspicion.

@@ -21,11 +21,12 @@
 //! | `wire.rs` | the format of a datagram (drawn there), parser |
 //! | `auth.rs` | authentication of datagrams, and why this one |
 //! | `engine.rs` | the interface |
+//! | `shared.rs` | what all peers have in common |
 //! | `peer.rs`, `peers.rs` | a peer's state, epochs; finding it |
 //! | `send_queue.rs`, `bytes.rs` | units waiting and in flight, their bytes |
 //! | `split.rs` | units larger than a datagram after the path MTU shrank |
 //! | `path.rs`, `sent.rs` | a rail and its open datagrams |
-//! | `path_mtu.rs` | how large a rail's datagrams may be |
+//! | `path_mtu.rs`, `narrowing.rs` | how large a rail's datagrams may be, and what follows from it |
 //! | `transmit.rs`, `datagram_builder.rs` | what goes into the next datagrams |
 //! | `fast_path.rs` | a unit that finds nothing in its way |
 //! | `deferred_work.rs` | timers, and acknowledgements that were put off |
@@ -56,6 +57,7 @@ mod fast_path;
 pub mod fuzz_entry;
 mod loss_detection;
 mod loss_recovery;
+mod narrowing;
 mod path;
 mod path_mtu;
 mod peer;
@@ -63,6 +65,7 @@ mod peers;
 mod receive;
 mod send_queue;
 mod sent;
+mod shared;
 mod split;
 mod submission;
 mod timers;
@@ -74,7 +77,6 @@ pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
 pub use config::{ConfigError, EngineConfig, Nanos};
 pub use datagram_builder::{Memory, NoMemory, Segment, Transmit};
 pub use engine::Engine;
-use engine::Shared;
 pub use events::{EngineStats, Event, PeerStats, RailStats};
 pub use fast_path::FastUnit;
 pub use path::{PathInfo, PathState};

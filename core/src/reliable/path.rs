@@ -3,10 +3,8 @@
 use super::ack::Arrivals;
 use super::config::{EngineConfig, Nanos};
 use super::congestion::Congestion;
-use super::events::RailStats;
 use super::loss_detection::{LossDetector, Rtt};
 use super::path_mtu::PathMtu;
-use super::peer::Peer;
 use super::sent::{Fate, MAX_SENT, Sent, SentRing};
 
 /// A rail as the caller names it.
@@ -65,21 +63,6 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Counts this path to a peer.
-    pub(super) fn add_to(&self, rail: &mut RailStats, peer: &Peer) {
-        rail.peers += 1;
-        // One that was asked in vain has not been given up yet.
-        if self.state == PathState::Suspect || self.timeouts > 1 {
-            rail.suspects += 1;
-            rail.suspect.get_or_insert(peer.task);
-        }
-        rail.open += u64::from(self.open);
-        rail.in_flight += self.in_flight;
-        rail.window += self.congestion.window();
-        rail.credit += peer.credit.saturating_sub(peer.charged);
-        rail.timeouts += u64::from(self.timeouts);
-    }
-
     pub(super) fn new(info: PathInfo, config: &EngineConfig) -> Self {
         Self {
             id: info.path_id,

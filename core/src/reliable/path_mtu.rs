@@ -7,13 +7,10 @@
 //! path falls back to a size that every network should carry, and probes for a larger one: a
 //! datagram filled up with `PROBE` frames, whose loss costs nothing. RFC 8899 describes the method
 //! (black-hole detection, search, padded probes).
+//!
+//! Here is what one path knows of that. What follows for the peer's data is in `narrowing.rs`.
 
-use super::Shared;
 use super::config::{MS, Nanos};
-use super::engine::max_payload;
-use super::events::Event;
-use super::peer::Peer;
-use super::sent::Fate;
 use super::wire::{HEADER_LEN, MIN_DATAGRAM, PROBE_LEN};
 
 /// Rounds in which large datagrams got lost, and none of them arrived, after which the path counts
@@ -151,7 +148,7 @@ impl PathMtu {
     }
 
     /// Looks whether anything passes that carries data, unless that is known or being found out.
-    fn search_floor(&mut self) {
+    pub(super) fn search_floor(&mut self) {
         if self.hopeless || self.search.as_ref().is_some_and(|search| search.high <= MIN_DATAGRAM) {
             return;
         }
@@ -224,6 +221,7 @@ impl PathMtu {
         search.lost = 0;
         let (low, high) = (search.low, search.high);
         self.go_on(now);
+        self.hopeless |= floor;
         if floor { Lost::Floor } else { Lost::TooLarge { low, high } }
     }
 
@@ -264,84 +262,6 @@ impl Search {
 /// The largest size that probes can have up to this one.
 fn even(size: usize) -> usize {
     size - (size - HEADER_LEN) % PROBE_LEN
-}
-
-impl Peer {
-    /// A path loses what is larger than `size`, or as large if that is what is sent already.
-    #[cold]
-    pub(super) fn fall_back(&mut self, at: usize, size: usize, shared: &mut Shared) {
-        let before = max_payload(self);
-        let path = &mut self.paths[at];
-        if size >= path.max_datagram {
-            path.mtu.search_floor();
-            return;
-        }
-        path.set_max_datagram(size);
-        // That it passes is no more than likely.
-        path.mtu.search_from(MIN_DATAGRAM);
-        self.give_up_larger(at, size, shared);
-        self.tell_room(before, shared);
-    }
-
-    /// A padded datagram has arrived.
-    #[cold]
-    pub(super) fn size_passes(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
-        let before = max_payload(self);
-        let path = &mut self.paths[at];
-        if let Some(size) = path.mtu.on_probe_acked(now)
-            && size > path.max_datagram
-        {
-            path.set_max_datagram(size);
-        }
-        self.tell_room(before, shared);
-        self.tell_narrow(at, shared);
-    }
-
-    /// A padded datagram should have arrived by now.
-    #[cold]
-    pub(super) fn size_is_due(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
-        let path = &mut self.paths[at];
-        let Some(number) = path.mtu.probe() else { return };
-        if !path.loss.overtaken(number) {
-            // The peer is silent. Others ask whether it is there.
-            let wait = 4 * path.rtt.pto(&shared.config);
-            return path.mtu.wait_until(now + wait.max(shared.config.retransmit_max / 4));
-        }
-        if let Some(sent) = path.sent.get_mut(number) {
-            sent.fate = Fate::Settled;
-        }
-        let lost = path.mtu.on_probe_lost(now);
-        path.retire(now, &shared.config);
-        match lost {
-            Lost::TooLarge { low, high } if high <= path.max_datagram => {
-                let before = max_payload(self);
-                self.paths[at].set_max_datagram(low);
-                self.give_up_larger(at, low, shared);
-                self.tell_room(before, shared);
-            }
-            Lost::Floor => {
-                path.mtu.hopeless = true;
-                shared.events.push_back(Event::PathTooNarrow { peer: self.task, path: path.id });
-            }
-            _ => {}
-        }
-        self.tell_narrow(at, shared);
-    }
-
-    fn tell_room(&self, before: usize, shared: &mut Shared) {
-        let bytes = max_payload(self);
-        if bytes != before {
-            shared.events.push_back(Event::MaxPayload { peer: self.task, bytes });
-        }
-    }
-
-    fn tell_narrow(&mut self, at: usize, shared: &mut Shared) {
-        let path = &mut self.paths[at];
-        if path.mtu.news(path.max_datagram) {
-            let (told, bytes) = (path.mtu.told, path.max_datagram);
-            shared.events.push_back(Event::PathNarrow { peer: self.task, path: path.id, told, bytes });
-        }
-    }
 }
 
 #[cfg(test)]

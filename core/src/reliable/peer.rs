@@ -8,14 +8,15 @@
 //! epochs comes back, so nothing from before can be taken for new.
 
 use super::Channel;
+use super::UNIT_WINDOW;
 use super::config::{EngineConfig, Nanos};
-use super::events::{Event, PeerStats};
-use super::path::{Path, PathInfo};
+use super::events::{Event, PeerStats, RailStats};
+use super::path::{Path, PathInfo, PathState};
 use super::send_queue::{NO_TOKEN, SendQueue};
+use super::shared::Shared;
 use super::split::{Joins, Splits};
 use super::window::Window;
-use super::wire::Ack;
-use super::{Shared, UNIT_WINDOW};
+use super::wire::{Ack, DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 
 /// A peer in use.
 #[derive(Debug)]
@@ -163,6 +164,36 @@ impl Peer {
             );
         }
         text
+    }
+
+    /// The largest unit that goes to it in one piece: by the narrowest of its paths, for any of
+    /// them may carry it.
+    pub(super) fn max_payload(&self) -> usize {
+        let smallest = self.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
+        smallest - HEADER_LEN - DATA_LEN
+    }
+
+    /// Says so if that is not what it was `before`.
+    pub(super) fn tell_room(&self, before: usize, shared: &mut Shared) {
+        let bytes = self.max_payload();
+        if bytes != before {
+            shared.events.push_back(Event::MaxPayload { peer: self.task, bytes });
+        }
+    }
+
+    /// Adds one of its paths to the counts of a rail.
+    pub(super) fn add_to(&self, rail: &mut RailStats, path: &Path) {
+        rail.peers += 1;
+        // One that was asked in vain has not been given up yet.
+        if path.state == PathState::Suspect || path.timeouts > 1 {
+            rail.suspects += 1;
+            rail.suspect.get_or_insert(self.task);
+        }
+        rail.open += u64::from(path.open);
+        rail.in_flight += path.in_flight;
+        rail.window += path.congestion.window();
+        rail.credit += self.credit.saturating_sub(self.charged);
+        rail.timeouts += u64::from(path.timeouts);
     }
 
     pub(super) fn path_at(&self, id: u8) -> Option<usize> {

@@ -4,10 +4,11 @@
 use super::auth::Authenticator;
 use super::config::{MS, Nanos};
 use super::peer::{Peer, Standing};
+use super::shared::Shared;
 use super::split::Joined;
 use super::window::Seen;
 use super::wire::{ACK_NOW, Ack, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, TAG_LEN, WireError};
-use super::{Channel, Engine, Shared};
+use super::{Channel, Engine};
 
 /// A unit handed to the upper layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

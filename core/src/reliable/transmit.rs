@@ -7,8 +7,9 @@ use super::path::Path;
 use super::peer::Peer;
 use super::send_queue::{Carrier, Filled};
 use super::sent::Fate;
+use super::shared::Shared;
 use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM, PROBE_LEN};
-use super::{Channel, Engine, Shared};
+use super::{Channel, Engine};
 
 /// Datagrams that replies may have in flight beyond the window, so that requests can't lock them
 /// out.

@@ -4,6 +4,7 @@ use super::TransportError;
 use super::abi::HostTable;
 use crate::config::{Kind, Unit, Value, Variable};
 use std::fmt;
+use std::str::FromStr;
 
 /// The host's services, handed to [`Transport::open`](super::Transport::open).
 ///
@@ -100,6 +101,16 @@ impl Host {
             Some(Value::Text(text)) => Some(text),
             _ => None,
         })
+    }
+
+    /// The value of a variable of core's, whose form is core's, too; `None` where it is not set.
+    ///
+    /// # Errors
+    /// The value is bad: [`TransportError::Invalid`] with name, value and what is wrong with it.
+    pub fn parsed<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, TransportError> {
+        let Some(text) = self.option(name) else { return Ok(None) };
+        let wrong = |why| TransportError::Invalid(format!("{name}=`{text}`: {why}"));
+        text.trim().parse().map(Some).map_err(wrong)
     }
 
     fn value(&self, variable: &Variable) -> Result<Option<Value>, TransportError> {

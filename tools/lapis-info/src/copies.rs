@@ -1,10 +1,11 @@
 //! Which copies move data between tasks of a host.
 
-use lapis_copies::{Copies as Limits, Source, VARIABLE};
-use lapis_core::config::{Config, Environment, Origin, processor};
+use lapis_copies::{Attempts, Choice as Chosen, Copies as Limits, Source, VARIABLE};
+use lapis_core::config::{Config, Environment, processor};
 use lapis_core::transport::lane::INLINE;
 use serde::Serialize;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Lengths of messages, puts and gets, in bytes.
 const BYTES: [u64; 9] = [8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -37,22 +38,11 @@ impl Copies {
     /// As a job that started here would have them.
     pub(crate) fn gather(environment: &Environment, config: &Config) -> Result<Self, String> {
         let processor = processor();
-        let (shipped, source) = Limits::shipped(&processor);
-        let file = environment.tuning_path().map(|path| path.display().to_string());
-        let (limits, source) = match (environment.get(VARIABLE), source) {
-            (Some(text), _) => {
-                let from = match environment.origin(VARIABLE) {
-                    Origin::Tuning => format!("measured: tuning file {}", file.as_deref().unwrap_or("?")),
-                    _ => format!("environment variable {VARIABLE}"),
-                };
-                (shipped.with(text).map_err(|why| format!("{VARIABLE}: {why}"))?, from)
-            }
-            (None, Source::Shipped) => (shipped, "shipped for this kind of processor".to_owned()),
-            (None, Source::Guessed) if file.is_some() => {
-                (shipped, "what is usual: the first job will measure it here".to_owned())
-            }
-            (None, Source::Guessed) => (shipped, "what is usual: there is no tuning file".to_owned()),
-        };
+        let file = environment.tuning_path();
+        let value = environment.get(VARIABLE).map(|text| (text, environment.origin(VARIABLE)));
+        let chosen = Chosen::of(value, &processor).map_err(|why| format!("{VARIABLE}: {why}"))?;
+        let source = source(&chosen, file, file.and_then(Attempts::of));
+        let (limits, file) = (chosen.copies, file.map(|path| path.display().to_string()));
         let word = config.listing().into_iter().find(|listed| listed.variable.name == "LAPIS_SHM_COPY");
         let forced = word.and_then(|listed| listed.value).unwrap_or_default();
         let choices = BYTES.map(|bytes| choice(&limits, bytes, &forced)).into();
@@ -85,6 +75,30 @@ impl Copies {
     }
 }
 
+/// Where limits come from, in words.
+fn source(chosen: &Chosen, file: Option<&Path>, attempts: Option<Attempts>) -> String {
+    let path = file.map_or_else(|| "?".to_owned(), |file| file.display().to_string());
+    let mut text = match (chosen.source, attempts) {
+        (Source::Environment, _) => format!("environment variable {VARIABLE}"),
+        (Source::TuningFile, _) => format!("tuning file {path}"),
+        (Source::FirstStart, _) => format!("measured at a job's start: tuning file {path}"),
+        (Source::Shipped, _) => "shipped for this kind of processor".to_owned(),
+        (Source::Usual, None) if file.is_some() => {
+            "what is usual: the first job will measure it here".to_owned()
+        }
+        (Source::Usual, None) => "what is usual: there is no tuning file".to_owned(),
+        (Source::Usual, Some(Attempts { count, why })) => format!(
+            "what is usual: {count} {} to measure it did not count, a later job tries again\n             \
+             (the last one: {why})",
+            if count == 1 { "attempt" } else { "attempts" }
+        ),
+    };
+    if let Some(why) = &chosen.problem {
+        let _ = write!(text, "; the value in tuning file {path} does not count: {why}");
+    }
+    text
+}
+
 fn choice(limits: &Limits, bytes: u64, forced: &str) -> Choice {
     let message = |far: bool| match limits.past(far) {
         _ if bytes <= INLINE as u64 => "line",
@@ -104,6 +118,21 @@ fn choice(limits: &Limits, bytes: u64, forced: &str) -> Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_core::config::Origin;
+
+    #[test]
+    fn the_source_says_what_was_tried_and_what_does_not_count() {
+        let of = |value: Option<&str>, attempts| {
+            let chosen = Chosen::of(value.map(|text| (text, Origin::Tuning)), "Nobody-1-2").unwrap();
+            source(&chosen, Some(Path::new("/t")), attempts)
+        };
+        assert_eq!(of(Some("far=3"), None), "tuning file /t");
+        assert_eq!(of(Some("far=3,measured=start"), None), "measured at a job's start: tuning file /t");
+        assert!(of(Some("far"), None).ends_with("tuning file /t does not count: `far` is not NAME=NUMBER"));
+        assert_eq!(of(None, None), "what is usual: the first job will measure it here");
+        let text = of(None, Some(Attempts { count: 2, why: "busy".to_owned() }));
+        assert!(text.contains("2 attempts") && text.contains("(the last one: busy)"), "{text}");
+    }
 
     #[test]
     fn each_length_has_the_copy_that_the_limits_say() {

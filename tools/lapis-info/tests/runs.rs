@@ -74,7 +74,7 @@ fn copies_are_shown_with_where_they_come_from() {
     std::fs::write(&file, "# a test\nLAPIS_SHM_COPIES=far-past=4096\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let (_, out, err) = info(&["--copies"], &[("LAPIS_TUNING", path)]);
-    assert!(out.contains("far-past=4096") && out.contains("measured: tuning file"), "{out}{err}");
+    assert!(out.contains("far-past=4096") && out.contains("from:      tuning file"), "{out}{err}");
     let (_, out, _) = info(&["--copies"], &[("LAPIS_TUNING", path), ("LAPIS_SHM_COPIES", "attach=7")]);
     assert!(out.contains("attach=7") && out.contains("environment variable LAPIS_SHM_COPIES"), "{out}");
     let (_, config, _) = info(&["--config"], &[("LAPIS_TUNING", path)]);

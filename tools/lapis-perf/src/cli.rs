@@ -14,7 +14,8 @@ Sizes are bytes, or numbers with K or M (powers of 1024), up to 64MiB. Without -
 --min-size and --max-size. Tasks beyond the second take part in gfence and wait otherwise.
 
 `lapis-perf tune`, without lapirun, measures in a few seconds which copies are fastest between cores of this machine, \
-and keeps it in the tuning file (LAPIS_TUNING), which jobs read. `lapirun -n N lapis-perf tune collectives` does so for \
+and keeps it in the tuning file (LAPIS_TUNING), which jobs read. On a machine that is too busy for that it keeps nothing and \
+says so. `lapirun -n N lapis-perf tune collectives` does so for \
 the algorithms of collectives of N tasks on this machine.";
 
 /// Measures latency, rate and bandwidth between two tasks of a job.

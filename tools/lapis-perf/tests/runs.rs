@@ -43,6 +43,9 @@ fn tuning_leaves_a_file_that_shows_where_limits_come_from() {
     let text = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
     if text.contains("it takes two cores") {
         eprintln!("skipped: {text}");
+    } else if text.contains("the machine is too busy") {
+        assert!(!done.status.success() && !file.exists(), "{text}");
+        eprintln!("skipped: {text}");
     } else {
         assert!(done.status.success() && text.contains("LAPIS_SHM_COPIES=far="), "{text}");
         let written = std::fs::read_to_string(&file).unwrap();

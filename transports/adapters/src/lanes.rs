@@ -394,7 +394,7 @@ impl Outgoing {
         tx.set_attention(&raw const control.attention.0);
         // SYNC: pairs with the Acquire load of `Incoming::look_for_senders`.
         control.claims.0.fetch_add(1, Ordering::Release);
-        let policy = StorePolicy::new(Copies::shipped(&processor()).0);
+        let policy = StorePolicy::new(Copies::shipped(&processor()).unwrap_or(Copies::USUAL));
         Some(Claimed { head, tx, policy, wanted: 0, process: getpid() })
     }
 

@@ -13,15 +13,26 @@
 //! attach or in packets, by core, from the times of former transfers.
 
 #[cfg(not(loom))]
-mod measure;
-
+mod attempts;
+#[cfg(not(loom))]
+mod choice;
 #[cfg(not(loom))]
 mod first_start;
+#[cfg(not(loom))]
+mod measure;
+#[cfg(not(loom))]
+mod trial;
 
 #[cfg(not(loom))]
-pub use first_start::{VARIABLE, about, first_start};
+pub use attempts::Attempts;
 #[cfg(not(loom))]
-pub use measure::{Measured, Row, measure};
+pub use choice::{Choice, Source, VARIABLE};
+#[cfg(not(loom))]
+pub use first_start::{FirstStart, about, first_start};
+#[cfg(not(loom))]
+pub use measure::measure;
+#[cfg(not(loom))]
+pub use trial::{Disturbance, Figures, Row, Trial, limits};
 
 use std::fmt;
 
@@ -38,44 +49,33 @@ pub struct Copies {
     pub attach: u64,
 }
 
-/// Where the limits come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Shipped for this kind of processor.
-    Shipped,
-    /// Nothing is known of this kind of processor.
-    Guessed,
-}
-
 /// The least number of bytes that can go past the caches.
 pub const LEAST_PAST: u32 = 1 << 10;
 
-/// What holds for most.
-const USUAL: Copies = Copies { far: 100, near_past: None, far_past: Some(LEAST_PAST), attach: 16 << 10 };
-
 /// Where stores past the caches cost more than lines that are taken away, however far the reader.
-const CACHED: Copies = Copies { far_past: None, ..USUAL };
+const CACHED: Copies = Copies { far_past: None, ..Copies::USUAL };
 
 /// Kinds of processors that were measured: AMD EPYC of the third and the fifth generation, Intel
 /// Xeon of the fourth; and one that says it is of model 167, between whose cores a line takes 62
 /// ns, but one that is read alone more than 100.
 const SHIPPED: [(&str, Copies); 4] = [
-    ("AuthenticAMD-25-1", USUAL),
-    ("AuthenticAMD-26-2", USUAL),
-    ("GenuineIntel-6-143", USUAL),
+    ("AuthenticAMD-25-1", Copies::USUAL),
+    ("AuthenticAMD-26-2", Copies::USUAL),
+    ("GenuineIntel-6-143", Copies::USUAL),
     ("GenuineIntel-6-167", CACHED),
 ];
 
 impl Copies {
-    /// What is shipped for a kind of processor.
-    pub fn shipped(processor: &str) -> (Self, Source) {
-        match SHIPPED.iter().find(|(kind, _)| *kind == processor) {
-            Some((_, copies)) => (*copies, Source::Shipped),
-            None => (USUAL, Source::Guessed),
-        }
+    /// What holds for most.
+    pub const USUAL: Self = Self { far: 100, near_past: None, far_past: Some(LEAST_PAST), attach: 16 << 10 };
+
+    /// What is shipped for a kind of processor, if it is known.
+    pub fn shipped(processor: &str) -> Option<Self> {
+        SHIPPED.iter().find(|(kind, _)| *kind == processor).map(|(_, copies)| *copies)
     }
 
     /// With what a text says in place of some of it, as in `far=100,far-past=1024,attach=16384`.
+    /// That a job's start has measured it (`measured=start`) changes no limit.
     ///
     /// # Errors
     /// What is not understood.
@@ -97,6 +97,7 @@ impl Copies {
                 "far" => self.far = within(1, 1_000_000)? as u32,
                 "near-past" => self.near_past = past()?,
                 "far-past" => self.far_past = past()?,
+                "measured" if value == "start" => {}
                 "attach" => self.attach = within(1, u32::MAX.into())?,
                 _ => return Err(format!("no limit `{name}`: there are far, near-past, far-past, attach")),
             }
@@ -122,6 +123,8 @@ impl fmt::Display for Copies {
 mod tests {
     use super::*;
 
+    const USUAL: Copies = Copies::USUAL;
+
     #[test]
     fn a_text_says_all_limits_or_some() {
         let all = Copies { far: 7, near_past: Some(4096), far_past: None, attach: 8192 };
@@ -144,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_processors_get_what_holds_for_most() {
-        assert_eq!(Copies::shipped("Nobody-1-2"), (USUAL, Source::Guessed));
-        assert_eq!(Copies::shipped("AuthenticAMD-26-2").1, Source::Shipped);
+    fn some_kinds_of_processors_are_known() {
+        assert_eq!(Copies::shipped("Nobody-1-2"), None);
+        assert_eq!(Copies::shipped("AuthenticAMD-26-2"), Some(USUAL));
     }
 }

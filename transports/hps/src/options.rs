@@ -4,7 +4,6 @@ use crate::declaration;
 use lapis_adapters::channel::Address;
 use lapis_core::config::{Choice, Device, Instances, MsgApi, NetworkWindows};
 use lapis_core::transport::{Host, TransportError};
-use std::str::FromStr;
 
 /// Most windows of a task: what the guide has, and what the packet engine can tell apart.
 pub(crate) const MAX_RAILS: usize = 8;
@@ -33,28 +32,18 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
         let option = |name: &str| host.option(name);
-        let windows: Option<NetworkWindows> = parse(NETWORK, option)?;
+        let windows: Option<NetworkWindows> = host.parsed(NETWORK)?;
         Ok(Self {
             daemon: option(declaration::DAEMON.name)
                 .map_or_else(Address::default, |name| Address::new(&name)),
             // Core has checked the word.
             api: option(API).and_then(|word| MsgApi::from_word(word.trim())),
             device: Device::of(option(DEVICE).as_deref()),
-            instances: parse(INSTANCES, option)?,
+            instances: host.parsed(INSTANCES)?,
             windows: windows.map_or_else(Vec::new, |list| list.0),
             windows_only: host.word(&declaration::COPY)? == Some("windows"),
         })
     }
-}
-
-/// A variable of core's: its form is core's, too.
-fn parse<T: FromStr<Err = String>>(
-    name: &str,
-    option: impl Fn(&str) -> Option<String>,
-) -> Result<Option<T>, TransportError> {
-    let Some(text) = option(name) else { return Ok(None) };
-    let wrong = |why| TransportError::Invalid(format!("{name}=`{text}`: {why}"));
-    text.trim().parse().map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

@@ -392,7 +392,7 @@ mod tests {
         };
         let word = AtomicU32::new(0);
         tx.set_attention(&raw const word);
-        let (mut seed, mut policy) = (7u64, StorePolicy::new(lapis_copies::Copies::shipped("").0));
+        let (mut seed, mut policy) = (7u64, StorePolicy::new(lapis_copies::Copies::USUAL));
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let most = if i % 3 == 0 { longest } else { longest.min(ring_layout.size / 128) };

@@ -16,7 +16,7 @@
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
 //! | `endpoint/one_sided.rs` | its puts, gets and registrations |
-//! | `memory.rs` | registered memory and its keys |
+//! | `memory.rs`, `keys.rs` | registered memory; keys, by which peers name it |
 //! | `transfer.rs` | puts and gets under way |
 //! | `path.rs` | a path from a rail of ours to one of a peer's; messages that may have to go again |
 //! | `stripes.rs` | puts and gets in pieces over several paths |
@@ -40,6 +40,8 @@ mod choice;
 mod endpoint;
 #[cfg(libfabric)]
 mod header;
+#[cfg(libfabric)]
+mod keys;
 #[cfg(libfabric)]
 mod library;
 #[cfg(libfabric)]

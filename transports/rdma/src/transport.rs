@@ -410,8 +410,9 @@ impl Transport for Rdma {
         if self.rails.iter().all(|rail| rail.broken) {
             return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
         }
-        // SAFETY: this is `mem_register`.
-        unsafe { self.memory.register(&mut self.rails, range) }
+        let mut endpoints: Vec<_> = self.rails.iter_mut().map(|rail| &mut rail.endpoint).collect();
+        // SAFETY: the caller keeps the range mapped until `mem_release`.
+        unsafe { self.memory.register(&mut endpoints, range) }
     }
 
     fn mem_release(&mut self, id: u64) {

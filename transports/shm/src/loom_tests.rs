@@ -82,7 +82,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                                 break;
                             }
                             if let Some(place) =
-                                tx.data_room(len, &mut StorePolicy::new(lapis_copies::Copies::shipped("").0))
+                                tx.data_room(len, &mut StorePolicy::new(lapis_copies::Copies::USUAL))
                             {
                                 place.write_bytes(i as u8 + 1, len);
                                 tx.publish_data(len);

@@ -13,8 +13,8 @@ use crate::segment::{Segment, page};
 use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;
-use lapis_copies::{Copies, Source, first_start};
-use lapis_core::config::{Environment, Origin, processor};
+use lapis_copies::{Choice, Copies, FirstStart, Source, first_start};
+use lapis_core::config::{Environment, processor};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
@@ -71,44 +71,44 @@ fn copying(host: &Host) -> Result<Copying, TransportError> {
     })
 }
 
-/// From where on which copies are taken: what the variable says, else what is shipped for the
-/// processor, or measured at the first start on one that is not known.
+/// From where on which copies are taken. What nobody knows of the processor is measured.
 fn copies(host: &Host, tasks: u32) -> Result<Copies, TransportError> {
-    let (shipped, source) = Copies::shipped(&processor());
-    let Some(text) = host.text(&declaration::COPIES)? else {
-        return Ok(match source {
-            Source::Guessed if tasks > 1 => measured_once(host, shipped),
-            _ => shipped,
-        });
-    };
     let name = declaration::COPIES.name;
-    shipped.with(&text).or_else(|why| {
-        if Environment::of_process().origin(name) == Origin::Tuning {
-            // Another version may have written it.
-            host.warn(format_args!("tuning file: {name}=`{text}`: {why}; it does not count"));
-            return Ok(shipped);
-        }
-        Err(TransportError::Invalid(format!("{name}=`{text}`: {why}")))
+    let text = host.text(&declaration::COPIES)?;
+    let value = text.as_deref().map(|text| (text, Environment::of_process().origin(name)));
+    let choice = Choice::of(value, &processor()).map_err(|why| {
+        TransportError::Invalid(format!("{name}=`{}`: {why}", text.as_deref().unwrap_or_default()))
+    })?;
+    if let (Some(why), Some(text)) = (&choice.problem, &text) {
+        host.warn(format_args!("tuning file: {name}=`{text}`: {why}; it does not count"));
+    }
+    Ok(match choice.source {
+        Source::Usual if tasks > 1 && choice.problem.is_none() => measured_once(host, choice.copies),
+        _ => choice.copies,
     })
 }
 
 /// What the first start on an unknown kind of processor finds out and leaves in the tuning file.
-fn measured_once(host: &Host, guessed: Copies) -> Copies {
+fn measured_once(host: &Host, usual: Copies) -> Copies {
     let environment = Environment::of_process();
     let (Some(path), None) = (environment.tuning_path(), environment.tuning_problem()) else {
-        return guessed;
+        return usual;
     };
-    match first_start(guessed, path) {
-        Ok(Some(copies)) => {
+    match first_start(usual, path) {
+        Ok(FirstStart::Measured(copies)) => {
             host.info(format_args!("copies on this processor measured: {copies}, in {}", path.display()));
-            copies
+            return copies;
         }
-        Ok(None) => guessed,
-        Err(e) => {
-            host.info(format_args!("{}: what copies cost is measured by each job: {e}", path.display()));
-            guessed
-        }
+        Ok(FirstStart::Disturbed(why)) => host.info(format_args!(
+            "copies on this processor: what was measured does not count, a later start tries again: {why}"
+        )),
+        Ok(FirstStart::Left) => {}
+        Err(e) => host.info(format_args!(
+            "copies on this processor are not measured, for it can't be kept in {}: {e}",
+            path.display()
+        )),
     }
+    usual
 }
 
 /// Tasks of a job up to which all get to know each other when they connect. With each peer that

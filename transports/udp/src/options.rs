@@ -52,7 +52,7 @@ impl Options {
     pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
         let option = |name: &str| host.option(name);
         let (addresses, rails): (Option<InetAddrs>, _) =
-            (parse(INET_ADDR, option)?, parse::<Instances>(INSTANCES, option)?);
+            (host.parsed(INET_ADDR)?, host.parsed::<Instances>(INSTANCES)?);
         // Where the program told the others our addresses, no other will do.
         let bind = match addresses_of(TOLD, option)? {
             told if told.is_empty() => addresses_of(declaration::BIND.name, option)?,
@@ -78,16 +78,6 @@ impl Options {
             busy_poll: host.number(&declaration::BUSY_POLL)?.map(|us| us as u32),
         })
     }
-}
-
-/// A variable of core's: its form is core's, too.
-fn parse<T: std::str::FromStr<Err = String>>(
-    name: &str,
-    option: impl Fn(&str) -> Option<String>,
-) -> Result<Option<T>, TransportError> {
-    let Some(text) = option(name) else { return Ok(None) };
-    let wrong = |why| TransportError::Invalid(format!("{name}=`{text}`: {why}"));
-    text.trim().parse().map(Some).map_err(wrong)
 }
 
 fn addresses_of(

@@ -138,8 +138,12 @@ const POINTERS: &[&str] =
 const PROMISES_NAMED: &[&str] = &["core/src/"];
 
 pub(super) fn reasons(file: &File) -> Vec<Finding> {
-    let mark = concat!("SAFETY", ":");
-    let said = |line: &str| line.split_once(mark).map(|(_, reason)| reason.to_lowercase());
+    let marks = [concat!("SAFETY", ":"), concat!("SYNC", ":"), concat!("tidy", "-allow(")];
+    let said = |line: &str| {
+        let (_, reason) = marks.iter().find_map(|mark| line.split_once(mark))?;
+        // An allowance names its rule first.
+        Some(reason.split_once("): ").map_or(reason, |(_, reason)| reason).to_lowercase())
+    };
     let named = PROMISES_NAMED.iter().any(|folder| file.path.starts_with(folder));
     let points = |reason: String| {
         let reason = reason.trim_start();
@@ -236,6 +240,11 @@ mod tests {
         assert_eq!((of("as above."), of("As above, for the other one.")), (1, 1));
         assert_eq!((of("as for `put`."), of("as in `enter`.")), (1, 1));
         assert_eq!((of("the lock is held."), of("readable, as `new` demands.")), (0, 0));
+        let other = |mark: &str| {
+            let text = format!("// {mark} as above.\n// {mark} of this test.");
+            reasons(&File { path: "core/src/x.rs".into(), text }).len()
+        };
+        assert_eq!((other(concat!("SY", "NC:")), other(concat!("tidy", "-allow(statics):"))), (1, 1));
     }
 
     #[test]

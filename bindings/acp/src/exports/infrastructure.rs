@@ -37,7 +37,7 @@ pub(crate) fn enter(settings: impl FnOnce() -> Result<Settings>) -> Result<&'sta
     if process().is_ok() {
         return Err(Error::Initialized);
     }
-    crate::diagnostics::install();
+    lapis_log::install();
     let process = Process::join(settings()?)?;
     // SYNC: Release pairs with `process`.
     PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);

@@ -59,7 +59,7 @@ fn call<T>(name: &'static str, failed: T, f: impl FnOnce() -> Result<T>) -> T {
 #[inline(never)]
 fn fail(name: &'static str, error: Error) {
     ERRNO.set(error.number());
-    diagnostics::install();
+    lapis_log::install();
     match diagnostics::take_argument() {
         Some(argument) => tracing::error!(target: "lapis::acp", "{name}: {argument}: {error}"),
         None => tracing::error!(target: "lapis::acp", "{name}: {error}"),

@@ -348,8 +348,8 @@ impl Boards {
                 Found::Later(record) => record + 1 - SLOTS,
                 Found::Mine => return Some(self.record(from, next)),
             };
-            // SYNC: as in `done`: the writer may see this number instead of the one before, which
-            // said that a record of this process's had been read.
+            // SYNC: pairs with the Acquire load in `Writer::reclaim`, which may see this number in
+            // place of `done`'s, which said that a record of this process's had been read.
             cursor.store(behind, Ordering::Release);
         }
     }

@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         context.put_bytes(flag_there, &round.to_le_bytes())?;
     }
     if me == 0 {
-        // SYNC: as above.
+        // SYNC: Acquire pairs with the fence between the two puts of the task to the left.
         context.wait_until(|| mailbox.atomic_u64(8).load(Ordering::Acquire) >= rounds)?;
         let sum = mailbox.atomic_u64(0).load(Ordering::Relaxed);
         println!("after {rounds} rounds of {tasks} tasks the value is {sum}");

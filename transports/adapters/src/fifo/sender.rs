@@ -128,7 +128,7 @@ impl Sender {
             // SYNC: what the two SeqCst accesses mean, in the model's terms.
             fence(Ordering::SeqCst);
         }
-        // SYNC: as above.
+        // SYNC: SeqCst with the fence of `Owner::arm`: the owner sees the word, or this its wish.
         if attention.load(Ordering::SeqCst) & SLEEPS == 0 {
             return Outcome::There;
         }

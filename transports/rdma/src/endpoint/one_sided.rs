@@ -6,7 +6,7 @@ use crate::ffi::{
     FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_WRITE, fi_addr_t, fi_msg_rma, fi_rma_iov, iovec,
 };
-use crate::memory::{Joint, Keys, Naming};
+use crate::keys::{Joint, Keys, Naming};
 use lapis_core::transport::{RawSlice, TransportError};
 use std::ptr;
 

@@ -2,9 +2,10 @@
 //! where its board is, looks for those of its host, and all agree whether everybody has found them.
 //! It is an operation like others, of messages, before the first one that would like memory.
 
-use super::Board;
+use super::{Engine, Members, Op};
+use crate::board::Board;
+use crate::combine::Fold;
 use crate::element::{Operator, Type, kernel};
-use crate::engine::{Engine, Fold, Members, Op};
 use crate::error::Result;
 use crate::{Call, Signature};
 use lapis_core::Context;

@@ -1,0 +1,60 @@
+//! Where diagnostics of the libraries and of the tools go: to standard error, warnings and errors,
+//! or what `LAPIS_LOG` asks for.
+
+use std::sync::Once;
+pub use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
+
+/// Installs the subscriber of this process, once, unless the program has one of its own.
+pub fn install() {
+    install_with(LevelFilter::WARN, std::env::var("LAPIS_LOG").ok().as_deref());
+}
+
+/// The same with `usual` shown where `wanted`, the text of `LAPIS_LOG`, says nothing that is
+/// understood.
+pub fn install_with(usual: LevelFilter, wanted: Option<&str>) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+        let filter = filter(usual, wanted.unwrap_or_default());
+        // An error says that there is one already: that is the program's wish.
+        let _ = tracing_subscriber::registry().with(lines.without_time()).with(filter).try_init();
+    });
+}
+
+/// What a text like `info` or `lapis_core::reliable=trace,warn` lets through.
+fn filter(usual: LevelFilter, text: &str) -> Targets {
+    let usual = Targets::new().with_default(usual);
+    if text.trim().is_empty() {
+        return usual;
+    }
+    text.parse().unwrap_or_else(|error| {
+        // In one piece, so that lines of several tasks do not mix.
+        let line = format!(
+            "LAPIS_LOG=`{text}`: {error}; it takes a filter as in info or lapis_core::reliable=trace,warn\n"
+        );
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        usual
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn levels_and_targets_are_understood_and_nonsense_is_as_good_as_nothing() {
+        let lets =
+            |text: &str, target: &str, level| filter(LevelFilter::WARN, text).would_enable(target, &level);
+        assert!(lets("", "lapis::loader", Level::WARN) && !lets("", "lapis::loader", Level::INFO));
+        assert!(lets("info", "lapis::loader", Level::INFO));
+        assert!(lets("lapis_core::reliable=trace,warn", "lapis_core::reliable::window", Level::TRACE));
+        assert!(!lets("lapis_core::reliable=trace,warn", "lapis_core::lock", Level::INFO));
+        assert!(lets("=,=!", "lapis", Level::WARN) && !lets("=,=!", "lapis", Level::INFO));
+        assert!(!lets("off", "lapis", Level::ERROR));
+        let debugging = filter(LevelFilter::DEBUG, "");
+        assert!(debugging.would_enable("lapis", &Level::DEBUG));
+    }
+}

@@ -1,0 +1,46 @@
+//! Waking members that sleep.
+//!
+//! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
+//! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
+//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps
+//! are short instead.
+
+use super::Board;
+use lapis_core::sync::Ordering;
+
+/// Whether somebody dozes.
+///
+/// # Safety
+/// The lock is held, and the board lives.
+#[inline(always)]
+pub(super) unsafe fn is_any_dozing(board: *const Board) -> bool {
+    // SAFETY: the caller's promise; the reference ends here.
+    unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) }
+}
+
+/// Has those who doze woken, by their tasks.
+///
+/// # Safety
+/// The lock is held, and the board lives. `wake` may send: no reference to the board outlasts a
+/// call of it.
+#[cold]
+pub(super) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
+    // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.
+    let (words, me, n) = unsafe { ((*board).dozing().len(), (*board).me, (*board).tasks().len()) };
+    for at in 0..words {
+        // Its own wish stands.
+        let own = if me / 64 == at { 1 << (me % 64) } else { 0 };
+        // SAFETY: the caller's promise; the words are shared memory made for this.
+        let set =
+            unsafe { (*board).dozing().nth(at).map_or(0, |word| word.fetch_and(own, Ordering::Relaxed)) };
+        let mut others = set & !own;
+        while others != 0 {
+            let member = at * 64 + others.trailing_zeros() as usize;
+            others &= others - 1;
+            if member < n {
+                // SAFETY: the board lives; its tasks never change.
+                wake(unsafe { (*board).task(member) });
+            }
+        }
+    }
+}
