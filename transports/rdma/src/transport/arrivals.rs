@@ -140,7 +140,10 @@ impl Rdma {
             self.tell();
             self.spread_news();
             // What is no message would not let the queue rest.
-            let found = self.digest();
+            let mut found = self.digest();
+            let rests = !found && self.may_sleep();
+            // To ask whether it rests may have brought something.
+            found |= rests && self.digest();
             if !self.early.is_empty()
                 || !self.lost.is_empty()
                 || !self.troubles.is_empty()
@@ -152,7 +155,7 @@ impl Rdma {
                 // There may be room now.
                 return false;
             }
-            if !found && self.may_sleep() {
+            if rests && !found {
                 let nap = self.nap();
                 if nap.is_some() || self.napping {
                     self.bell.nap(nap);
