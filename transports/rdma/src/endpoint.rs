@@ -6,8 +6,8 @@ pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
     FI_ADDR_STR, FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
-    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_REMOTE_READ, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg,
-    fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_REMOTE_READ, FI_TRANSMIT, fi_addr_t, fi_av_attr,
+    fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;

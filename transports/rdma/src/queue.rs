@@ -1,11 +1,11 @@
 //! The completion queue: what has ended, and how to sleep until something does.
 
-use crate::ffi::{
-    FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_RMA, FI_SEND, FI_WAIT_FD,
-    FI_WAIT_NONE, fi_cntr_attr, fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_wait_obj, fid, fid_cntr,
-    fid_cq, fid_domain, fid_fabric,
-};
 use crate::endpoint::close;
+use crate::ffi::{
+    FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_REMOTE_CQ_DATA,
+    FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE, fi_cntr_attr, fi_cq_attr, fi_cq_data_entry,
+    fi_cq_err_entry, fi_wait_obj, fid, fid_cntr, fid_cq, fid_domain, fid_fabric,
+};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
@@ -17,6 +17,8 @@ pub(crate) enum Completion {
     Sent { context: *mut c_void },
     /// A one-sided operation ended well.
     Moved { context: *mut c_void },
+    /// A peer's short put with this mark is in memory here.
+    Landed { mark: u64 },
     /// A message lies at `bytes`.
     Received { bytes: *mut u8, len: usize },
     /// A receive buffer takes nothing more. It may come with the message before.
@@ -223,7 +225,9 @@ impl Batch {
 #[inline]
 fn completions_of(entry: &fi_cq_data_entry) -> impl Iterator<Item = Completion> + use<> {
     let (context, has) = (entry.op_context, |flag| entry.flags & u64::from(flag) != 0);
-    let (first, second) = if has(FI_RMA) {
+    let (first, second) = if has(FI_REMOTE_WRITE) {
+        (has(FI_REMOTE_CQ_DATA).then_some(Completion::Landed { mark: entry.data }), None)
+    } else if has(FI_RMA) {
         (Some(Completion::Moved { context }), None)
     } else if has(FI_SEND) {
         (Some(Completion::Sent { context }), None)
