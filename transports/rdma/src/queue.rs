@@ -41,9 +41,9 @@ pub(crate) enum Read {
 
 /// See the module. Used by one thread at a time.
 ///
-/// A queue with a descriptor writes to it with each completion, whether anybody sleeps or not: 0.9
-/// µs each. rxm lets whoever waits for a counter sleep on the connections themselves, the queue's
-/// among them. So the queue has no descriptor there, and a counter that nothing counts has one.
+/// A queue with a descriptor writes to it with each completion, whether anybody sleeps or not, and
+/// reads it again. rxm lets whoever waits for a counter sleep on the connections themselves. So the
+/// queue has no descriptor there, and a counter that nothing counts has one.
 pub(crate) struct Queue {
     cq: *mut fid_cq,
     /// What is slept on in place of the queue, if not null.
