@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 9u
+#define LAPIS_ABI_MINOR 10u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -37,6 +37,7 @@ extern "C" {
 #define LAPIS_CAP_WAIT       (UINT64_C(1) << 12) /* arm, wait, wake, wait_fd */
 #define LAPIS_CAP_LANES      (UINT64_C(1) << 13) /* send_lane, receive_lanes, attend */
 #define LAPIS_CAP_PREFER_RAIL (UINT64_C(1) << 14)
+#define LAPIS_CAP_PUT_SHORT   (UINT64_C(1) << 15)
 /* Capabilities: promises. */
 #define LAPIS_CAP_RELIABLE     (UINT64_C(1) << 32)
 #define LAPIS_CAP_ORDERED      (UINT64_C(1) << 33)
@@ -371,6 +372,8 @@ typedef struct {
     int32_t (*rails)(void *instance, lapis_rail_report *reports, uint32_t capacity);
     /* Since minor 9: the rail, from 0, that the next put_zcopy or get_zcopy had better take. */
     void (*prefer_rail)(void *instance, uint32_t rail);
+    /* Since minor 10: up to 64 bytes, copied before return, that no active message accepted after them overtakes. */
+    int32_t (*put_short)(void *instance, uint32_t peer, const uint8_t *data, uint32_t len, lapis_remote_addr remote);
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -45,7 +45,7 @@ fn table() -> Vec<(String, u64)> {
         head, caps, open, close, attributes, address, connect, progress_connect, disconnect, mem_register, mem_alloc,
         mem_release, window, am_short, am_packed, was_am_zcopy, was_put_short, was_get_short, put_zcopy, get_zcopy, was_rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
-        declaration, rails, prefer_rail,
+        declaration, rails, prefer_rail, put_short,
     });
     layout!(RailReport = "lapis_rail_report" {
         number, up, peers, left, messages_sent, messages_received, bytes_sent, bytes_received, transfers, renewals,

@@ -1,6 +1,7 @@
 //! Sleeping until something arrives, and waking those who sleep.
 
 use super::adaptive_wait::nap;
+use super::sleepers::NAP;
 use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
@@ -74,9 +75,10 @@ impl Shared {
     }
 
     pub(super) fn sleep_in_transport(&self, limit: Duration) {
+        let limit = self.link_sleepers.bound(limit);
         let mut used = self.link_sleepers.used();
         match (used.next(), used.next()) {
-            (None, _) => std::thread::sleep(limit.min(Duration::from_millis(1))),
+            (None, _) => std::thread::sleep(limit.min(NAP)),
             (Some(only), None) => only.wait(limit.as_nanos() as u64),
             (Some(_), Some(_)) => {
                 let several = self.link_sleepers.used();
@@ -86,7 +88,7 @@ impl Shared {
                     .collect();
                 // Nothing tells what arrives over a link without a descriptor.
                 let blind = fds.iter().any(|fd| fd.fd < 0);
-                let limit = if blind { limit.min(Duration::from_millis(1)) } else { limit };
+                let limit = if blind { limit.min(NAP) } else { limit };
                 let time = libc::timespec {
                     tv_sec: limit.as_secs().min(1000) as libc::time_t,
                     tv_nsec: libc::c_long::from(limit.subsec_nanos()),

@@ -43,9 +43,16 @@ impl Sleepers {
     }
 }
 
+/// The longest sleep where something may come that wakes nobody.
+pub(super) const NAP: Duration = Duration::from_millis(1);
+
 /// How threads sleep on the links over which something may come. With one of them a thread sleeps
 /// as that link has it, with several on their descriptors, which takes longer to begin and to end.
-pub(crate) struct LinkSleepers(Box<[LinkSleeper]>);
+pub(crate) struct LinkSleepers {
+    all: Box<[LinkSleeper]>,
+    /// Some peer is reached over a link on which nobody can sleep.
+    blind: bool,
+}
 
 struct LinkSleeper {
     link: usize,
@@ -54,30 +61,40 @@ struct LinkSleeper {
     used: AtomicBool,
 }
 
-/// A link on which a thread can sleep.
+/// A link, as something to sleep on.
 #[derive(Clone, Copy)]
 struct Offer {
+    /// It wakes whoever sleeps on it.
+    wakes: bool,
     /// It reaches other tasks.
     far: bool,
     /// Some peer is reached over it at present.
     leads: bool,
 }
 
+/// Whether something may come of which no link tells those who sleep.
+fn is_blind(offers: &[Offer]) -> bool {
+    offers.iter().any(|offer| offer.far && offer.leads && !offer.wakes)
+}
+
 /// For each link whether somebody sleeps on it from the beginning; `None` for one on which nobody
 /// ever will. To a link that leads to this task alone nothing comes while all its threads sleep: it
 /// counts only if there is no other. Where no link leads to a peer yet, all may.
 fn chosen(offers: &[Offer]) -> Vec<Option<bool>> {
-    let some_far = offers.iter().any(|offer| offer.far);
-    let some_lead = offers.iter().any(|offer| offer.far && offer.leads);
-    offers.iter().map(|o| (o.far || !some_far).then_some(o.leads || !some_lead)).collect()
+    let some_far = offers.iter().any(|offer| offer.wakes && offer.far);
+    let some_lead = offers.iter().any(|offer| offer.wakes && offer.far && offer.leads);
+    let used = |o: &Offer| (o.wakes && (o.far || !some_far)).then_some(o.leads || !some_lead);
+    offers.iter().map(used).collect()
 }
 
 impl LinkSleepers {
     /// For links with [`Caps::WAIT`], as far as [`chosen`] takes them.
     pub(super) fn new(links: &[Link], peers: &[Peer]) -> Self {
-        let waiting = || links.iter().enumerate().filter(|(_, link)| link.caps().contains(Caps::WAIT));
-        let offers: Vec<Offer> = waiting()
+        let offers: Vec<Offer> = links
+            .iter()
+            .enumerate()
             .map(|(index, link)| Offer {
+                wakes: link.caps().contains(Caps::WAIT),
                 far: !link.caps().contains(Caps::SELF_ONLY),
                 leads: peers.iter().any(|peer| peer.route.index() == index),
             })
@@ -85,18 +102,25 @@ impl LinkSleepers {
         let of = |((link, open), used): ((usize, &Link), Option<bool>)| {
             Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?) })
         };
-        Self(waiting().zip(chosen(&offers)).filter_map(of).collect())
+        let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
+        Self { all, blind: is_blind(&offers) }
+    }
+
+    /// How long a sleep may last that is to last so long: what comes over a link on which nobody
+    /// can sleep is found by looking.
+    pub(super) fn bound(&self, limit: Duration) -> Duration {
+        if self.blind { limit.min(NAP) } else { limit }
     }
 
     /// Those on which something may come.
     pub(crate) fn used(&self) -> impl Iterator<Item = &Sleeper> + Clone {
-        self.0.iter().filter(|s| s.used.load(Ordering::Relaxed)).map(|s| &s.sleeper)
+        self.all.iter().filter(|s| s.used.load(Ordering::Relaxed)).map(|s| &s.sleeper)
     }
 
     /// Some peer is reached over a link from now on. Whoever sleeps finds out when the present
     /// piece of its sleep has ended.
     pub(super) fn begin_to_use(&self, link: usize) {
-        for s in self.0.iter().filter(|s| s.link == link) {
+        for s in self.all.iter().filter(|s| s.link == link) {
             s.used.store(true, Ordering::Relaxed);
         }
     }
@@ -111,9 +135,10 @@ impl LinkSleepers {
 mod tests {
     use super::*;
 
-    const ALONE: Offer = Offer { far: false, leads: true };
-    const IDLE: Offer = Offer { far: true, leads: false };
-    const LEADS: Offer = Offer { far: true, leads: true };
+    const ALONE: Offer = Offer { wakes: true, far: false, leads: true };
+    const IDLE: Offer = Offer { wakes: true, far: true, leads: false };
+    const LEADS: Offer = Offer { wakes: true, far: true, leads: true };
+    const MUTE: Offer = Offer { wakes: false, far: true, leads: true };
 
     #[test]
     fn threads_sleep_on_links_that_lead_to_a_peer_and_others_can_join_later() {
@@ -126,6 +151,13 @@ mod tests {
         assert_eq!(chosen(&[ALONE, LEADS]), [None, Some(true)]);
         assert_eq!(chosen(&[ALONE, IDLE]), [None, Some(true)]);
         assert_eq!(chosen(&[ALONE]), [Some(true)]);
+    }
+
+    #[test]
+    fn a_link_that_wakes_nobody_shortens_sleeps_on_others() {
+        assert_eq!(chosen(&[ALONE, MUTE]), [Some(true), None]);
+        assert!(is_blind(&[ALONE, MUTE]) && !is_blind(&[ALONE, LEADS, IDLE]));
+        assert!(!is_blind(&[LEADS, Offer { leads: false, ..MUTE }]), "nothing comes over it");
     }
 
     #[test]

@@ -57,7 +57,9 @@ impl Context {
 
     /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
     fn drain(&self) {
-        self.locked().wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
+        let mut locked = self.locked();
+        locked.ask_for_landings();
+        locked.wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
             !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
         });
     }

@@ -386,7 +386,7 @@ impl Locked<'_> {
     fn completed(&mut self, id: u64) {
         let state = &mut **self;
         match state.operations.get_mut(id) {
-            Some(op) if op.waiting.is_recalled() => {}
+            Some(op) if op.waiting.awaits_word() => {}
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is
             // missing.
             Some(op) if matches!(op.waiting, Waiting::Pull { .. }) => {
@@ -407,7 +407,7 @@ impl Locked<'_> {
     /// counted.
     fn pulled(&mut self, source: PeerId, id: u64, bytes: u64) {
         let state = &mut **self;
-        let here = |op: &&mut Operation| op.peer == source && !op.waiting.is_recalled();
+        let here = |op: &&mut Operation| op.peer == source && !op.waiting.awaits_word();
         let Some(op) = state.operations.get_mut(id).filter(here) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
         let (lent, sent) = match &mut op.waiting {

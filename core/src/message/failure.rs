@@ -139,8 +139,10 @@ impl Locked<'_> {
     /// Ends everything under way with a peer; returns how much that was.
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
         let mut recalled = Vec::new();
+        let landing = self.note_landing(peer);
         if self.may_use_loans(peer) {
             recalled = self.operations.recall(peer);
+            self.ask_back(peer, landing.as_slice());
         } else {
             self.end_loans(peer);
         }

@@ -86,6 +86,9 @@ impl Locked<'_> {
             return Ok(marks);
         }
         for peer in 0..self.shared().tasks {
+            if self.peers[peer].state == PeerState::Up {
+                self.ask_for_landing(peer);
+            }
             let p = &self.peers[peer];
             let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
             let unconfirmed = p.confirmed != messages;

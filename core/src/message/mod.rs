@@ -7,6 +7,7 @@
 //!   reads from one;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `keyed`: transfers to and from registered memory;
+//! * `short_put`: such transfers of a few bytes, of whose end nobody is told;
 //! * `lent`: memory that this task registers for one transfer, which its peer carries out;
 //! * `recall`: such memory, when the peer is given up before it has done with it;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
@@ -45,6 +46,7 @@ mod rmw;
 mod self_send;
 mod send;
 mod short;
+mod short_put;
 mod zero_copy_send;
 
 pub use crate::buffers::{Destination, Direction, Gather, Scatter, Source};

@@ -79,7 +79,7 @@ impl Locked<'_> {
 
     /// A peer leaves alone what this task has lent to it for an operation.
     fn loan_ended(&mut self, source: PeerId, id: u64) {
-        let recalled = |op: &mut Operation| op.peer == source && op.waiting.is_recalled();
+        let recalled = |op: &mut Operation| op.peer == source && op.waiting.awaits_word();
         if self.operations.get_mut(id).is_some_and(recalled)
             && let Some(operation) = self.operations.remove(id)
         {

@@ -232,6 +232,11 @@ impl Locked<'_> {
         {
             let memory = Memory { direction: Direction::Out, local, remote, len, checked };
             if let Some(transfer) = self.transfer_by_key(target, memory)? {
+                let silent = completion.is_none() && target_counter == 0;
+                if silent && self.put_without_word(target, &transfer) {
+                    origin.notify(self, target, Ok(()));
+                    return Ok(());
+                }
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }

@@ -21,6 +21,8 @@ pub(crate) enum Waiting {
     /// `Recall`: a pull or push with a peer that was given up, until it leaves our memory alone.
     /// `written`: it was a push.
     Recalled { lent: Option<Registration>, written: bool },
+    /// `Recall`: the peer has what was sent before the question, so that short puts are there.
+    Landing,
     /// `GetData` until `remaining` is 0.
     Get { destination: TrustedDestination, remaining: u64 },
     /// `RmwReply`.
@@ -62,12 +64,12 @@ pub(crate) struct Transfer {
 impl Waiting {
     /// Whether a transport may use the operation's memory until it says otherwise, or a peer does.
     fn is_held(&self) -> bool {
-        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. })) || self.is_recalled()
+        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. })) || self.awaits_word()
     }
 
-    /// Whether it waits for a peer that was given up.
-    pub(crate) fn is_recalled(&self) -> bool {
-        matches!(self, Self::Recalled { .. })
+    /// Whether it waits for a peer's answer to a `Recall`, which may have been given up.
+    pub(crate) fn awaits_word(&self) -> bool {
+        matches!(self, Self::Recalled { .. } | Self::Landing)
     }
 
     /// Makes one that a peer carries out a recalled one; false if it is none.
@@ -88,7 +90,7 @@ impl Waiting {
             Self::Pull { .. } | Self::Fetch | Self::Recalled { written: false, .. } => OpenKind::Pull,
             Self::Get { .. } | Self::Push { .. } | Self::Recalled { written: true, .. } => OpenKind::Get,
             Self::Rmw { .. } => OpenKind::Rmw,
-            Self::Transport(_) | Self::Transfer(_) => OpenKind::Transfer,
+            Self::Transport(_) | Self::Transfer(_) | Self::Landing => OpenKind::Transfer,
         }
     }
 }
@@ -223,9 +225,9 @@ impl<C> Operations<C> {
         self.take_where(peer, |waiting| !waiting.is_held())
     }
 
-    /// Takes out those with `peer` that were recalled.
+    /// Takes out those with `peer` that wait for its word about memory.
     pub(crate) fn take_recalled(&mut self, peer: PeerId) -> Vec<Operation<C>> {
-        self.take_where(peer, Waiting::is_recalled)
+        self.take_where(peer, Waiting::awaits_word)
     }
 
     fn take_where(&mut self, peer: PeerId, which: impl Fn(&Waiting) -> bool) -> Vec<Operation<C>> {
@@ -279,7 +281,7 @@ impl<C> Operations<C> {
         self.live > 0
             && self.slots.iter().flat_map(|s| &s.operation).any(|o| {
                 // Whoever was given up may never say that it is done.
-                let given_up = o.waiting.is_recalled();
+                let given_up = matches!(o.waiting, Waiting::Recalled { .. });
                 !given_up
                     && !matches!(o.waiting, Waiting::Completion | Waiting::Get { .. } | Waiting::Rmw { .. })
             })

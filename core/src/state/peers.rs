@@ -95,6 +95,8 @@ pub(crate) struct Peer {
     pub(crate) next_operation: u32,
     /// Operations of ours that it answered.
     pub(crate) answered: SequenceWindow,
+    /// Short puts may be on their way that nothing asks after yet.
+    pub(crate) puts_land: bool,
     /// Messages of its that are done here.
     pub(crate) arrived: SequenceWindow,
     /// Steps of barriers that its packets have announced.
@@ -128,6 +130,7 @@ impl Peer {
             confirmed: 0,
             next_operation: 0,
             answered: SequenceWindow::default(),
+            puts_land: false,
             arrived: SequenceWindow::default(),
             barriers: 0,
             fences: Vec::new(),

@@ -21,7 +21,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 9;
+pub const ABI_MINOR: u32 = 10;
 /// The first minor version whose lanes may have data rings, and whose slots core gives back itself:
 /// what core walks. Earlier plugins are polled.
 pub(crate) const LANES_WITH_DATA_RINGS: u32 = 5;
@@ -222,6 +222,8 @@ pub struct TransportOps {
     pub rails: Option<RailsFn>,
     // Since minor 9.
     pub prefer_rail: Option<unsafe extern "C" fn(*mut c_void, rail: u32)>,
+    // Since minor 10.
+    pub put_short: Option<PutShortFn>,
 }
 
 /// Static UTF-8 text, not terminated. A null pointer is an absent text.
@@ -326,6 +328,15 @@ pub type AmPackedFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, len: usize, pack: PackFn, arg: *mut c_void) -> i32;
 /// Where an entry was that no host calls since minor 6, nor called before. May be null.
 pub type Retired = Option<unsafe extern "C" fn()>;
+/// [`Transport::put_short`](super::Transport::put_short).
+pub type PutShortFn = unsafe extern "C" fn(
+    instance: *mut c_void,
+    peer: u32,
+    data: *const u8,
+    len: u32,
+    remote: RemoteAddr,
+) -> i32;
+
 /// [`Transport::put_zcopy`](super::Transport::put_zcopy) and `get_zcopy`.
 pub type ZcopyFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr, token: u64) -> i32;
@@ -418,7 +429,8 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, declaration), 304);
         assert_eq!(offset_of!(TransportOps, rails), 312);
         assert_eq!(offset_of!(TransportOps, prefer_rail), 320);
-        assert_eq!(size_of::<TransportOps>(), 328);
+        assert_eq!(offset_of!(TransportOps, put_short), 328);
+        assert_eq!(size_of::<TransportOps>(), 336);
         assert_eq!(size_of::<RailReport>(), 64);
         assert_eq!((size_of::<RawVariable>(), size_of::<RawDeclaration>()), (128, 32));
         assert_eq!(size_of::<HostTable>(), 32);

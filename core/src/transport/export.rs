@@ -81,6 +81,7 @@ impl<T: Transport> Exported<T> {
             declaration,
             rails: Some(Self::rails),
             prefer_rail: when!(caps, PREFER_RAIL, Self::prefer_rail),
+            put_short: when!(caps, PUT_SHORT, Self::put_short),
         }
     }
 
@@ -366,6 +367,18 @@ impl<T: Transport> Exported<T> {
     unsafe extern "C" fn prefer_rail(i: *mut c_void, rail: u32) {
         // SAFETY: a live instance, which the table lets one thread call at a time.
         unsafe { Instance::<T>::quietly(i, |t| t.prefer_rail(rail)) }
+    }
+
+    unsafe extern "C" fn put_short(
+        i: *mut c_void,
+        peer: u32,
+        data: *const u8,
+        len: u32,
+        remote: RemoteAddr,
+    ) -> i32 {
+        // SAFETY: a live instance, which the table lets one thread call at a time; the bytes are
+        // readable for the call, and core vouches for the remote side.
+        unsafe { Instance::<T>::data(i, |t| t.put_short(peer, slice(data, len as usize), remote)) }
     }
 
     unsafe extern "C" fn attend(i: *mut c_void, peer: u32, attention: u32) -> i32 {

@@ -296,6 +296,18 @@ impl Link {
         }
     }
 
+    /// See [`Transport::put_short`](super::Transport::put_short).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        // SAFETY: a live instance; the bytes are readable for the call; the rest is the caller's
+        // promise.
+        let raw = unsafe { call!(self.put_short(peer, data.as_ptr(), len32(data.len()), remote)) };
+        self.answer(raw)
+    }
+
     /// See [`Transport::send_datagrams`](super::Transport::send_datagrams).
     ///
     /// # Safety

@@ -200,6 +200,7 @@ fn entries(t: &TransportOps) -> impl Iterator<Item = (&'static str, Option<Caps>
         set_interrupts, mem_register REGISTER, mem_alloc ALLOCATE, window WINDOW, am_short AM_SHORT,
         am_packed AM_PACKED, put_zcopy PUT_ZCOPY, get_zcopy GET_ZCOPY, send_datagrams DATAGRAM, arm WAIT, wait WAIT, wake WAIT, wait_fd WAIT,
         send_lane LANES, receive_lanes LANES, attend LANES, prefer_rail PREFER_RAIL,
+        put_short PUT_SHORT,
     ]
     .into_iter()
 }

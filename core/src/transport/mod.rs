@@ -170,6 +170,18 @@ pub trait Transport: Sized + Send + 'static {
     /// operation, whatever its answer. ([`Caps::PREFER_RAIL`])
     fn prefer_rail(&mut self, rail: u32) {}
 
+    /// Writes up to [`MAX_SHORT_PUT`] bytes to the peer's memory, copied before return.
+    /// [`Status::Done`]: no event follows. The bytes are there before any active message is given
+    /// out at the peer that is accepted after them; if they are lost, none is. No other answer
+    /// leaves anything on its way. ([`Caps::PUT_SHORT`])
+    ///
+    /// # Safety
+    /// `remote` names memory that the peer agreed to have written, until it has told of such a
+    /// message.
+    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        Status::Unsupported
+    }
+
     /// Sends datagram batches; returns how many were accepted, in order. ([`Caps::DATAGRAM`])
     ///
     /// The memory a batch refers to is copied to the kernel before return, unless it is

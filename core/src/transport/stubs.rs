@@ -25,6 +25,7 @@ pub(super) fn resolve(table: &TransportOps, caps: Caps) -> TransportOps {
     stub!(WINDOW: window = window);
     stub!(WAIT: arm = arm, wait = wait, wake = wake, wait_fd = wait_fd);
     stub!(PREFER_RAIL: prefer_rail = prefer_rail);
+    stub!(PUT_SHORT: put_short = put_short);
     stub!(LANES: send_lane = send_lane, receive_lanes = receive_lanes, attend = attend);
     t
 }
@@ -62,6 +63,9 @@ unsafe extern "C" fn receive_lanes(_: *mut c_void) -> *const ReceiveLanes {
     std::ptr::null()
 }
 unsafe extern "C" fn attend(_: *mut c_void, _: u32, _: u32) -> i32 {
+    NO
+}
+unsafe extern "C" fn put_short(_: *mut c_void, _: u32, _: *const u8, _: u32, _: RemoteAddr) -> i32 {
     NO
 }
 unsafe extern "C" fn prefer_rail(_: *mut c_void, _: u32) {}

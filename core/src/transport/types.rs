@@ -6,6 +6,9 @@ use bitflags::bitflags;
 /// A task of the job: its number, 0 … tasks − 1. Transports know their peers by it.
 pub type PeerId = u32;
 
+/// The most bytes of a short put.
+pub const MAX_SHORT_PUT: usize = 64;
+
 /// The longest address a transport may publish, in bytes.
 pub const MAX_ADDRESS: usize = 512;
 
@@ -36,6 +39,8 @@ bitflags! {
         const LANES = 1 << 13;
         /// Zero-copy operations may be given a rail to take.
         const PREFER_RAIL = 1 << 14;
+        /// Put of a few bytes that is over for its caller at once, and no message overtakes it.
+        const PUT_SHORT = 1 << 15;
         /// Promise: what is accepted is delivered exactly once unless the peer dies.
         const RELIABLE = 1 << 32;
         /// Promise: active messages to one peer arrive in the order they were accepted.
@@ -61,7 +66,7 @@ bitflags! {
 
 impl Caps {
     /// The bits that stand for an entry of the operation table.
-    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 15) - 1);
+    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 16) - 1);
 }
 
 /// How much fits. All lengths in bytes.

@@ -10,6 +10,7 @@ mod limits;
 mod loans;
 mod memory;
 mod refused;
+mod short_puts;
 mod talk;
 
 use lapis::{Context, Result};
@@ -42,6 +43,8 @@ fn main() -> ExitCode {
         "given" => by_key::by_key(false),
         "unregistered" => by_key::unregistered(),
         "put-and-wait" => by_key::put_and_wait(),
+        "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
+        "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),
         "refused" => refused::refused(),
         "fence-storm" => memory::fence_storm(),

@@ -47,6 +47,26 @@ fn several_rails_carry_long_messages_without_packets() {
     done(&job, 2, "long-messages");
 }
 
+/// Over tcp nothing else tells the origin of their end.
+#[test]
+fn who_asks_after_short_puts_waits_until_they_are_there() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for how in ["fence", "purge", "terminate"] {
+            let folder = lapis_testing::scratch("short-puts");
+            std::fs::create_dir_all(&folder).expect("a directory for notes");
+            let job = job(2, provider).var("LAPIS_INTERRUPT", "no");
+            let ended = job.run(TASK, &["short-puts", how, &folder.to_string_lossy()]);
+            let _ = std::fs::remove_dir_all(&folder);
+            let ended = ended.expect(0);
+            assert_eq!(ended.lines_with("short-puts: done").len(), 2, "{provider}, {how}: {ended:?}");
+        }
+        for interrupts in ["yes", "no"] {
+            done(&job(3, provider).var("LAPIS_INTERRUPT", interrupts), 3, "fenced-words");
+        }
+    }
+    done(&job(3, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 3, "fenced-words");
+}
+
 #[test]
 fn transfers_that_are_refused_for_a_while_all_end() {
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "by-key");

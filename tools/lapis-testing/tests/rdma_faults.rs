@@ -231,6 +231,16 @@ fn a_message_that_is_lost_on_the_way_is_missed() {
 }
 
 #[test]
+fn a_short_put_that_is_lost_on_the_way_is_missed() {
+    let Some(faulty) = Faulty::new("lost-put") else { return };
+    let job = faulty.job("mislay:250:1:1", 0);
+    let done = job.run(TASK, &["fenced-words"]).expect(0);
+    assert!(done.err.contains("faults: mislay"), "{done:?}");
+    assert_eq!(done.lines_with("task 0: round ").len(), 1, "{done:?}");
+    assert!(done.lines_with("fenced-words: done").is_empty(), "{done:?}");
+}
+
+#[test]
 fn an_endpoint_that_fails_costs_its_task_all_others() {
     let Some(faulty) = Faulty::new("endpoint") else { return };
     // Without registrations others' puts come in packets, enough of them to use up all buffers.

@@ -61,6 +61,8 @@ macro_rules! __for_each_case {
             flow::datagrams_arrive_whole [DATAGRAM];
             onesided::zero_copy_puts_land_exactly [PUT_ZCOPY];
             onesided::zero_copy_gets_read_exactly [GET_ZCOPY];
+            onesided::messages_do_not_overtake_short_puts [PUT_SHORT AM_SHORT];
+            onesided::a_short_put_over_the_limit_is_refused [PUT_SHORT];
             memory::allocated_memory_is_zeroed_and_aligned [ALLOCATE];
             memory::an_absurd_allocation_is_an_error [ALLOCATE];
             memory::registered_memory_is_reached_and_released [REGISTER];

@@ -85,7 +85,7 @@ impl Transport for Loopback {
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     /// All operations but datagrams and lanes; then the promises about them.
     const CAPS: Caps = Caps::OPERATIONS
-        .difference(Caps::DATAGRAM.union(Caps::PREFER_RAIL))
+        .difference(Caps::DATAGRAM.union(Caps::PREFER_RAIL).union(Caps::PUT_SHORT))
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
         .union(Caps::ANY_ADDRESS)

@@ -6,8 +6,8 @@ pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
     FI_ADDR_STR, FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
-    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg,
-    fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_REMOTE_READ, FI_TRANSMIT, fi_addr_t, fi_av_attr,
+    fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;
@@ -87,7 +87,7 @@ impl Endpoint {
         self.stop();
         // SAFETY: each was opened once, and is null from here on; nothing that uses it is open.
         unsafe {
-            close(self.queue.take_head());
+            self.queue.close();
             close(std::mem::replace(&mut self.av, ptr::null_mut()).cast());
         }
     }
@@ -152,8 +152,9 @@ impl Endpoint {
 
     /// The completion queue: one to sleep on, where the provider has such.
     fn open_queue(&mut self) -> Result<(), TransportError> {
+        let by_counter = self.provider().ends_with(";ofi_rxm");
         // SAFETY: the fabric and the domain are open, and closed after the queue.
-        let opened = unsafe { Queue::open(self.fabric, self.domain) };
+        let opened = unsafe { Queue::open(self.fabric, self.domain, by_counter) };
         match opened {
             Ok(queue) => self.queue = queue,
             Err(code) => self.check("opening the completion queue", -code)?,
@@ -175,6 +176,10 @@ impl Endpoint {
             let flags = u64::from(FI_TRANSMIT | FI_RECV);
             let code = bind(ep, self.queue.head(), flags);
             self.check("binding the completion queue", code)?;
+            if let Some(counter) = self.queue.counter() {
+                let code = bind(ep, counter, u64::from(FI_REMOTE_READ));
+                self.check("binding the counter to sleep on", code)?;
+            }
             let code = bind(ep, &raw mut (*self.av).fid, 0);
             self.check("binding the address vector", code)?;
             let control = (*(*ep).ops).control.ok_or_else(missing)?;
@@ -422,7 +427,7 @@ fn missing() -> TransportError {
 
 /// # Safety
 /// `object` is null or begins with the head of an open libfabric object that nobody uses any more.
-unsafe fn close(object: *mut fid) {
+pub(crate) unsafe fn close(object: *mut fid) {
     if object.is_null() {
         return;
     }
@@ -447,7 +452,7 @@ impl Drop for Endpoint {
         // libfabric object begins with its head.
         unsafe {
             close(self.ep.cast());
-            close(self.queue.take_head());
+            self.queue.close();
             close(self.av.cast());
             close(self.domain.cast());
             close(self.fabric.cast());

@@ -92,6 +92,43 @@ impl Header {
     }
 }
 
+/// What goes with a short put as its remote data: it is counted as a message is, so that one that
+/// is lost is missed, and its credit comes back.
+///
+/// ```text
+///  0        12       32       64
+///  | number | source | cookie |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The last 12 bits of the number: more than a window of messages.
+    pub(crate) number: u32,
+    pub(crate) source: u32,
+    /// The upper half of the cookie.
+    pub(crate) cookie: u32,
+}
+
+impl Mark {
+    const NUMBERS: u32 = 1 << 12;
+    /// Tasks that have room in it.
+    pub(crate) const TASKS: usize = 1 << 20;
+
+    /// Of the put that has the place of a message with this header.
+    pub(crate) fn of(header: &Header) -> Self {
+        let cookie = (header.cookie >> 32) as u32;
+        Self { number: header.number % Self::NUMBERS, source: header.source, cookie }
+    }
+
+    pub(crate) fn encode(self) -> u64 {
+        u64::from(self.number) | u64::from(self.source) << 12 | u64::from(self.cookie) << 32
+    }
+
+    pub(crate) fn decode(bits: u64) -> Self {
+        let low = bits as u32;
+        Self { number: low % Self::NUMBERS, source: low >> 12, cookie: (bits >> 32) as u32 }
+    }
+}
+
 /// A rail, and how often it has been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RailLife {
@@ -151,6 +188,14 @@ mod tests {
             let mut message = header.encode().to_vec();
             message.extend([0; 16]);
             assert_eq!(Header::decode(&message), Some(header));
+        }
+    }
+
+    #[test]
+    fn marks_come_back_as_they_were() {
+        for (number, source) in [(0, 0), (4095, 7), (1, (1 << 20) - 1)] {
+            let mark = Mark { number, source, cookie: 0x8000_0001 };
+            assert_eq!(Mark::decode(mark.encode()), mark);
         }
     }
 

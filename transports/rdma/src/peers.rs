@@ -1,7 +1,7 @@
 //! The peers: where they are, what their messages must carry, and how many more they may be sent.
 
 use crate::ffi::fi_addr_t;
-use crate::header::{Header, Kind, LAST_NUMBER};
+use crate::header::{Header, Kind, LAST_NUMBER, Mark};
 use crate::path::{Path, Retained};
 use crate::stripes::FAILURES;
 use lapis_core::transport::PeerId;
@@ -204,6 +204,14 @@ impl Peer {
         self.told = self.consumed;
     }
 
+    /// A short put has taken a message's place; it told nothing.
+    #[inline]
+    pub(crate) fn count_put(&mut self) {
+        let told = self.told;
+        self.count_sent();
+        self.told = told;
+    }
+
     /// It has been told what we have consumed.
     pub(crate) fn count_told(&mut self) {
         self.told = self.consumed;
@@ -251,6 +259,13 @@ impl Peer {
     #[inline]
     pub(crate) fn follows(&self, number: u32) -> bool {
         number == self.consumed & LAST_NUMBER
+    }
+
+    /// Whether a mark is of the put that follows what has come, as its header would say.
+    #[inline]
+    pub(crate) fn is_followed_by(&self, mark: Mark) -> bool {
+        let (source, number, cookie) = (mark.source, self.consumed & LAST_NUMBER, self.its_cookie);
+        mark == Mark::of(&Header { cookie, source, acked: 0, length: 0, kind: Kind::Message, number })
     }
 }
 
@@ -360,6 +375,31 @@ mod tests {
             assert!(!other.follows(one.header(0, Kind::Ack, 0).number), "one is missing");
             other.count_consumed();
         }
+    }
+
+    #[test]
+    fn a_put_takes_the_place_of_a_message_and_one_that_is_lost_is_missed() {
+        let (mut one, mut other) = (peer(1), peer(1));
+        (one.our_cookie, other.its_cookie) = (u64::MAX << 32, u64::MAX << 32);
+        (one.sent, other.consumed) = (LAST_NUMBER, LAST_NUMBER);
+        for _ in 0..3 {
+            let mark = Mark::of(&one.header(0, Kind::Message, 8));
+            assert!(other.is_followed_by(mark) && !other.is_followed_by(Mark { cookie: 7, ..mark }));
+            one.count_put();
+            let behind = one.header(0, Kind::Message, 8);
+            assert!(!other.is_followed_by(Mark::of(&behind)) && !other.follows(behind.number));
+            other.count_consumed();
+        }
+    }
+
+    #[test]
+    fn a_put_tells_nothing_of_what_was_consumed() {
+        let mut peer = peer(1);
+        let told = (0..WINDOW).filter(|_| {
+            peer.count_put();
+            peer.count_consumed()
+        });
+        assert_eq!(told.count(), 1, "it is due once, until somebody tells");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Sender {
 
     /// Whether a message to a peer must wait for another one.
     #[inline]
-    fn waits_for(&self, peer: PeerId) -> bool {
+    pub(crate) fn waits_for(&self, peer: PeerId) -> bool {
         !self.waiting.is_empty() && self.waiting.iter().any(|&index| self.ways[index].peer == peer)
     }
 

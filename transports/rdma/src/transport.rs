@@ -254,6 +254,7 @@ impl Transport for Rdma {
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
         .union(Caps::PREFER_RAIL)
+        .union(Caps::PUT_SHORT)
         .union(ONE_SIDED);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = RdmaWaiter;
@@ -287,6 +288,9 @@ impl Transport for Rdma {
         }
         if self.rails.len() == 1 || !caps.contains(Caps::PUT_ZCOPY) {
             caps -= Caps::PREFER_RAIL;
+        }
+        if !caps.contains(Caps::PUT_ZCOPY) || !self.has_short_puts() {
+            caps -= Caps::PUT_SHORT;
         }
         if !self.gets {
             caps -= Caps::GET_ZCOPY;
@@ -400,6 +404,11 @@ impl Transport for Rdma {
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         // SAFETY: this is `get_zcopy`.
         unsafe { self.transfer(peer, into, remote, (Direction::Get, token)) }
+    }
+
+    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        // SAFETY: this is `put_short`.
+        unsafe { self.put_at_once(peer, data, remote) }
     }
 
     fn prefer_rail(&mut self, rail: u32) {

@@ -405,6 +405,11 @@ impl Transport for ChaosLink {
         self.inner().rails(reports)
     }
 
+    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        // SAFETY: the inner transport asks of its caller what this one does.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().put_short(peer, data, remote) })
+    }
+
     fn prefer_rail(&mut self, rail: u32) {
         self.inner().prefer_rail(u8::try_from(rail).ok());
     }

@@ -14,6 +14,7 @@
  *   greet                          injecting a header alone, of which connecting takes any number
  *   inject, send, write, read      beginning one
  *   lose                           an injected message is taken and not sent
+ *   mislay                         the same of a put that is injected; without it, such are writes
  *   sent, moved                    a message or transfer that has ended well is said to have failed
  *   poll                           a look at the completion queue
  *   cut                            beginning anything with a peer, and for COUNT ms from then on nothing ends or
@@ -273,6 +274,18 @@ static ssize_t faulty_write(struct fid_ep *ep, const struct fi_msg_rma *message,
     return error != 0 ? -error : real_rma->writemsg(ep, message, flags);
 }
 
+static ssize_t faulty_inject_put(struct fid_ep *ep, const void *bytes, size_t len, uint64_t data, fi_addr_t to,
+                                 uint64_t addr, uint64_t key) {
+    int error = fault("write", ep, to);
+    if (error == 0)
+        error = cut(ep, 1);
+    if (error != 0)
+        return -error;
+    if (fault("mislay", ep, to) != 0)
+        return 0;
+    return real_rma->injectdata(ep, bytes, len, data, to, addr, key);
+}
+
 static ssize_t faulty_read(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
     int error = fault("read", ep, message->addr);
     if (error == 0)
@@ -389,6 +402,7 @@ static int faulty_endpoint(struct fid_domain *domain, struct fi_info *info, stru
         REPLACE((*ep)->rma, rma_ops, real_rma);
         rma_ops.writemsg = faulty_write;
         rma_ops.readmsg = faulty_read;
+        rma_ops.injectdata = faulty_inject_put;
     }
     return -error;
 }

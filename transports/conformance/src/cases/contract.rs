@@ -42,6 +42,7 @@ fn answers(link: &mut Link, peer: u32) -> Vec<(Caps, &'static str, Status)> {
         vec![
             (Caps::AM_SHORT, "am_short", link.am_short(peer, &data, &[])),
             (Caps::AM_PACKED, "am_packed", link.am_packed(peer, 8, |_| ())),
+            (Caps::PUT_SHORT, "put_short", link.put_short(peer, &data, here)),
             (Caps::PUT_ZCOPY, "put_zcopy", link.put_zcopy(peer, raw(&data), here, 1)),
             (Caps::GET_ZCOPY, "get_zcopy", link.get_zcopy(peer, into, here, 1)),
         ]

@@ -1,7 +1,7 @@
 //! Puts and gets.
 
 use crate::rank::{Rank, Shared, lengths, pattern, raw};
-use lapis_core::transport::{Caps, RawSlice, RemoteAddr, Status};
+use lapis_core::transport::{Caps, MAX_SHORT_PUT, RawSlice, RemoteAddr, Status};
 
 /// A wish for a rail, which may be there or not: whoever heeds it changes nothing but the way.
 fn wish(len: usize) -> Option<u8> {
@@ -67,6 +67,48 @@ pub(crate) fn zero_copy_puts_land_exactly(r: &mut Rank) {
         });
         assert_eq!(status, Status::Done, "completion of a put of {} bytes", data.len());
     });
+}
+
+/// One more short put in a row of `count` to the next task; the last one counts.
+fn put_row(r: &mut Rank, to: RemoteAddr, count: usize, bytes: impl Fn(usize) -> Vec<u8>) {
+    let next = r.next();
+    for n in 0..count {
+        let data = bytes(n);
+        // SAFETY: the remote place belongs to the case.
+        let status = r.insist("put_short", |l| unsafe { l.put_short(next, &data, to) });
+        assert_eq!(status, Status::Done, "a short put of {} bytes", data.len());
+    }
+}
+
+/// Each round some short puts and one message; whoever gets the message looks at the bytes before
+/// the next poll.
+pub(crate) fn messages_do_not_overtake_short_puts(r: &mut Rank) {
+    const ROUNDS: usize = 2 * MAX_SHORT_PUT;
+    let memory = r.shared(2 * MAX_SHORT_PUT);
+    let regions = r.exchange_regions(&memory);
+    let (me, next, previous) = (r.task, r.next(), r.previous());
+    for round in 0..ROUNDS {
+        // Now and then more than may be on their way at a time.
+        let count = if round % 32 == 31 { 1000 } else { 1 + round % 3 };
+        let (len, offset) = (1 + round % MAX_SHORT_PUT, round % 9);
+        let data = |task: u32, n: usize| pattern(u64::from(task) << 32 | (round * 1000 + n) as u64, len);
+        put_row(r, at(regions[&next], offset), count, |n| data(me, n));
+        assert_eq!(r.insist("am_short", |l| l.am_short(next, &[], &[7])), Status::Done);
+        let message = r.receive();
+        assert_eq!(message.peer, previous);
+        assert_eq!(memory.read(offset, len), data(previous, count - 1), "{len} bytes before a message");
+        r.sync("the bytes were looked at");
+    }
+}
+
+pub(crate) fn a_short_put_over_the_limit_is_refused(r: &mut Rank) {
+    let memory = r.shared(2 * MAX_SHORT_PUT);
+    let (next, to) = (r.next(), r.exchange_regions(&memory));
+    let data = [1; MAX_SHORT_PUT + 1];
+    // SAFETY: the remote place belongs to the case.
+    let status = unsafe { r.link_mut().put_short(next, &data, to[&next]) };
+    assert!(!matches!(status, Status::Done | Status::InProgress | Status::Again), "it answered {status:?}");
+    r.sync("after puts over the limit");
 }
 
 /// Gets of all lengths from unaligned places; the origin looks at the bytes and at those around

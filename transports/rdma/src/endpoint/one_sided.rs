@@ -7,7 +7,8 @@ use crate::ffi::{
     FI_SEND, FI_WRITE, fi_addr_t, fi_msg_rma, fi_rma_iov, iovec,
 };
 use crate::keys::{Joint, Keys, Naming};
-use lapis_core::transport::{RawSlice, TransportError};
+use crate::provider;
+use lapis_core::transport::{MAX_SHORT_PUT, RawSlice, TransportError};
 use std::ptr;
 
 /// What is done with registered memory.
@@ -67,6 +68,9 @@ pub(super) struct OneSided {
     local: bool,
     /// It says when a put is in the target's memory.
     delivers: bool,
+    /// Its short puts tell the target that they came, in the order of messages; and that spares
+    /// the target something.
+    tells_target: bool,
     most: u64,
 }
 
@@ -77,6 +81,7 @@ impl OneSided {
         key_size: 8,
         local: false,
         delivers: false,
+        tells_target: false,
         most: 0,
     };
 }
@@ -91,6 +96,14 @@ impl Endpoint {
             let key_size = (*info.domain_attr).mr_key_size;
             (key_size, (*info.ep_attr).max_msg_size as u64, (*info.tx_attr).op_flags)
         };
+        // SAFETY: descriptions from libfabric have a domain and transmit attributes.
+        let tells = unsafe {
+            (*info.domain_attr).cq_data_size >= size_of::<u64>()
+                && (*info.tx_attr).inject_size >= MAX_SHORT_PUT
+        };
+        // An adapter confirms puts by itself. The tcp provider does within the target's calls, by a
+        // system call before the target sees the bytes; all that it sends stays in order.
+        let tells_target = tells && provider::provider_name(info) == "tcp;ofi_rxm";
         let addresses = mode & FI_MR_VIRT_ADDR != 0;
         // Where offsets are wanted the key must have room for the region's address.
         let named = addresses || mode & FI_MR_PROV_KEY == 0 && key_size >= 8;
@@ -100,6 +113,7 @@ impl Endpoint {
             key_size,
             local: mode & FI_MR_LOCAL != 0,
             delivers: flags & u64::from(FI_DELIVERY_COMPLETE) != 0,
+            tells_target,
             most,
         };
     }
@@ -122,6 +136,27 @@ impl Endpoint {
     /// Whether the provider says when a put is in the target's memory.
     pub(crate) fn delivers(&self) -> bool {
         self.one_sided.delivers
+    }
+
+    /// Whether a short put is better [told to the target](Self::inject_put) than confirmed.
+    pub(crate) fn tells_target(&self) -> bool {
+        self.one_sided.possible && self.one_sided.tells_target
+    }
+
+    /// Writes bytes that may change as soon as this returns to a peer's memory, and `mark` to its
+    /// queue behind them. Nothing tells of it here.
+    ///
+    /// # Safety
+    /// The other side is valid until the peer has found the mark.
+    pub(crate) unsafe fn inject_put(&mut self, bytes: &[u8], mark: u64, remote: Remote) -> Result<(), i32> {
+        let addr = self.one_sided.naming.place(remote.addr, remote.key);
+        // SAFETY: the endpoint is enabled; the bytes are copied before the call returns; the rest
+        // is the caller's promise.
+        let code = unsafe {
+            let write = (*(*self.ep).rma).injectdata.ok_or(libc::ENOSYS)?;
+            write(self.ep, bytes.as_ptr().cast(), bytes.len(), mark, remote.to, addr, remote.key)
+        };
+        outcome(code)
     }
 
     /// Keys for this provider.

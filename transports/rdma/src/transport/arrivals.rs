@@ -1,7 +1,7 @@
 //! What libfabric tells: messages, and what has ended.
 
 use super::Rdma;
-use crate::header::{self, Header, Kind};
+use crate::header::{self, Header, Kind, Mark};
 use crate::queue::{Batch, Completion, Read};
 use crate::rail::Rail;
 use lapis_core::transport::Event;
@@ -61,6 +61,22 @@ impl Rdma {
         Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
     }
 
+    /// A peer's short put is in memory here. It has the place of a message, so that one that is
+    /// lost is missed.
+    pub(super) fn landed(&mut self, mark: u64) {
+        let mark = Mark::decode(mark);
+        let Some(peer) = self.peers.get_mut(mark.source) else { return };
+        if mark.cookie != (peer.its_cookie >> 32) as u32 {
+            self.host.debug(format_args!("a put with a wrong cookie was not counted"));
+        } else if peer.torn {
+            // What was lost before it is known.
+        } else if !peer.is_followed_by(mark) {
+            self.tear(mark.source, mark.number);
+        } else if peer.count_consumed() {
+            self.to_tell.push_back(mark.source);
+        }
+    }
+
     pub(super) fn take(&mut self, rail: usize, completion: Completion) -> Option<Event> {
         let r = &mut self.rails[rail];
         match completion {
@@ -71,6 +87,7 @@ impl Rdma {
                 r.received.count(len);
                 return self.accept(rail, bytes, len);
             }
+            Completion::Landed { mark } => self.landed(mark),
             Completion::Released { context } => r.receiver.release(context),
             Completion::Moved { context } => {
                 let index = r.transfers.index_of(context)?;
@@ -140,7 +157,10 @@ impl Rdma {
             self.tell();
             self.spread_news();
             // What is no message would not let the queue rest.
-            let found = self.digest();
+            let mut found = self.digest();
+            let rests = !found && self.may_sleep();
+            // To ask whether it rests may have brought something.
+            found |= rests && self.digest();
             if !self.early.is_empty()
                 || !self.lost.is_empty()
                 || !self.troubles.is_empty()
@@ -152,7 +172,7 @@ impl Rdma {
                 // There may be room now.
                 return false;
             }
-            if !found && self.may_sleep() {
+            if rests && !found {
                 let nap = self.nap();
                 if nap.is_some() || self.napping {
                     self.bell.nap(nap);

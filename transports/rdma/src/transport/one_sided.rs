@@ -3,8 +3,9 @@
 use super::Rdma;
 use super::loss::means_loss;
 use crate::endpoint::{Remote, is_busy};
+use crate::header::Mark;
 use crate::transfer::{Direction, Ended, Wish};
-use lapis_core::transport::{Event, PeerId, RawSlice, RemoteAddr, Status};
+use lapis_core::transport::{Event, MAX_SHORT_PUT, PeerId, RawSlice, RemoteAddr, Status};
 
 impl Rdma {
     /// A put or get, or a piece of one, has ended: what core is told.
@@ -30,6 +31,49 @@ impl Rdma {
             }
         };
         Event::complete(peer, token, status)
+    }
+
+    /// Whether short puts end at once, and go in the order of messages.
+    pub(super) fn has_short_puts(&self) -> bool {
+        // Puts that go again over another path must be confirmed, one by one.
+        let [rail] = &self.rails[..] else { return false };
+        self.ordered && rail.endpoint.tells_target() && self.peers.len() <= Mark::TASKS
+    }
+
+    /// A put that ends at once: the peer counts it as a message of ours, without being given one.
+    ///
+    /// # Safety
+    /// As `put_short` of the contract demands.
+    pub(super) unsafe fn put_at_once(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        if !self.has_short_puts() || data.len() > MAX_SHORT_PUT {
+            return Status::Unsupported;
+        }
+        let (header, (rail, to)) = match self.next_header(peer, 0) {
+            Ok(found) => found,
+            Err(status) => return status,
+        };
+        let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
+        let (joint, theirs) = (self.memory.joint(), p.path().theirs);
+        let r = &mut self.rails[rail];
+        if theirs >= joint.rails(usize::MAX) {
+            return Status::Io;
+        }
+        if r.sender.waits_for(peer) {
+            // It would overtake a message with an earlier number.
+            self.refused = true;
+            return Status::Again;
+        }
+        let remote = Remote { to, addr: remote.addr, key: joint.on(theirs, remote.key) };
+        // SAFETY: the caller's promise: messages behind the put are given out when the peer has
+        // found its mark.
+        match unsafe { r.endpoint.inject_put(data, Mark::of(&header).encode(), remote) } {
+            Ok(()) => {
+                p.count_put();
+                r.transfers.put.count(data.len());
+                Status::Done
+            }
+            Err(code) => self.not_begun(peer, code),
+        }
     }
 
     /// Begins a put or get.
@@ -76,19 +120,22 @@ impl Rdma {
         // SAFETY: the caller's promise.
         match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, wish) } {
             Ok(()) => Status::InProgress,
-            Err(code) if is_busy(code) => {
-                self.refused = true;
-                Status::Again
-            }
-            Err(code) if means_loss(code) => {
-                self.lose(peer, code);
-                Status::PeerDown
-            }
-            Err(code) => {
-                let text = self.text(code);
-                self.host.debug(format_args!("a transfer with task {peer} was refused: {text}"));
-                Status::Io
-            }
+            Err(code) => self.not_begun(peer, code),
         }
+    }
+
+    /// libfabric has not taken a put or get.
+    fn not_begun(&mut self, peer: PeerId, code: i32) -> Status {
+        if is_busy(code) {
+            self.refused = true;
+            return Status::Again;
+        }
+        if means_loss(code) {
+            self.lose(peer, code);
+            return Status::PeerDown;
+        }
+        let text = self.text(code);
+        self.host.debug(format_args!("a transfer with task {peer} was refused: {text}"));
+        Status::Io
     }
 }
