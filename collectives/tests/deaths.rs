@@ -6,10 +6,10 @@
 mod sheets;
 mod support;
 
-use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Operator, Parts, Request, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Operator, Part, Parts, Request, Team};
 use lapis_core::{Context, Counter, Error, LapiCode};
 use lapis_testing::{Finished, Job};
-use sheets::Sheets;
+use sheets::{Sheet, Sheets};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -63,6 +63,8 @@ const CALLS: &[(&str, fn(&Team) -> Ended)] = &[
     ("awaited", |team| sleep_on(start(team, 30_000)).map(|_| ())),
     ("kept", kept),
     ("layouts", layouts),
+    ("cast in layouts", cast_in_layouts),
+    ("gathered in layouts", gathered_in_layouts),
 ];
 
 fn all_gather_v(team: &Team) -> Ended {
@@ -159,9 +161,30 @@ fn layouts(team: &Team) -> Ended {
     Ok(())
 }
 
+fn cast_in_layouts(team: &Team) -> Ended {
+    let mut sheet = Sheet::new(70_000, team.rank());
+    let laid = team.broadcast_w(Part { layout: sheet.layout(), len: 70_000 }, 1)?;
+    // SAFETY: the sheet is kept until the request is over.
+    unsafe { laid.start() }?.wait()
+}
+
+fn gathered_in_layouts(team: &Team) -> Ended {
+    let mut given = Sheet::new(100, team.rank());
+    let mut got: Vec<Sheet> = (0..team.len()).map(|rank| Sheet::new(100, rank)).collect();
+    let mut give = || Part { layout: given.layout(), len: 100 };
+    let mut get = || got.iter_mut().map(|sheet| Part { layout: sheet.layout(), len: 100 }).collect();
+    // SAFETY: the sheets live, and nobody else uses them.
+    unsafe {
+        team.all_gather_w(give(), get())?.call()?;
+        team.gather_w(give(), get(), 2)?.call()
+    }
+}
+
 /// How the member of a job dies that is to die.
 #[derive(Clone, Copy)]
 enum Death {
+    /// Before its first call, while the others look for memory.
+    First,
     /// After some calls.
     Between,
     /// So many microseconds later.
@@ -173,6 +196,7 @@ enum Death {
 impl Death {
     fn text(self) -> String {
         match self {
+            Self::First => "first".to_owned(),
             Self::Between => "between".to_owned(),
             Self::After(delay) => delay.to_string(),
             Self::Folding => "folding".to_owned(),
@@ -181,6 +205,7 @@ impl Death {
 
     fn of(text: &str) -> Self {
         match text {
+            "first" => Self::First,
             "between" => Self::Between,
             "folding" => Self::Folding,
             delay => Self::After(delay.parse().unwrap()),
@@ -244,12 +269,16 @@ fn child() {
 fn calls_until_death(team: &Team, name: &str, death: Death, dies: bool) -> CollectiveError {
     let named = || CALLS.iter().filter(|(known, _)| [*known, "all"].contains(&name));
     assert!(named().next().is_some(), "{name}");
-    let early = if name == "all" { 1 } else { 5 };
+    let early = match death {
+        Death::First => 0,
+        _ if name == "all" => 1,
+        _ => 5,
+    };
     for _ in 0..early {
         named().for_each(|(_, call)| call(team).unwrap());
     }
     match death {
-        Death::Between if dies => std::process::abort(),
+        Death::First | Death::Between if dies => std::process::abort(),
         Death::After(delay) if dies => {
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_micros(delay));
@@ -302,6 +331,17 @@ fn a_death_at_any_moment_ends_calls_of_sixteen() {
     for seed in 100..116 {
         let victim = (seed % 16) as u32;
         run(16, victim, "all", Death::After(random(seed) % 100_000), "yes");
+    }
+}
+
+#[test]
+fn who_dies_before_its_first_call_is_missed() {
+    for (at, name) in
+        ["barrier", "allreduce", "broadcast", "tested", "then", "awaited", "layouts"].iter().enumerate()
+    {
+        let at = at as u32;
+        run(8, at, name, Death::First, "yes");
+        run(16, 15 - at, name, Death::First, "yes");
     }
 }
 
