@@ -3,8 +3,8 @@
 //!
 //! Where the members share a host, each part is written from its layout straight to its owner's
 //! board, and from the other's board straight to where its layout puts it. Nothing is packed in
-//! between. Elsewhere, and between neighbours, parts are packed when the call begins, sent as bytes,
-//! and unpacked when all have come.
+//! between. Elsewhere, and between neighbours, parts are packed when the call begins, sent as
+//! bytes, and unpacked when all have come.
 //!
 //! Each is the same call of bytes: a member with layouts may meet one with plain parts.
 
@@ -194,8 +194,8 @@ impl Team {
         self.laid(What::AllGather, vec![give], get)
     }
 
-    /// Gives everybody what the caller has for it, and gets what everybody has for the caller: parts
-    /// by rank. An [`all_to_all_v`](Self::all_to_all_v) of bytes.
+    /// Gives everybody what the caller has for it, and gets what everybody has for the caller:
+    /// parts by rank. An [`all_to_all_v`](Self::all_to_all_v) of bytes.
     #[doc(alias = "lapis_alltoallw")]
     pub fn all_to_all_w<G: Gather, S: Scatter>(
         &self,

@@ -156,8 +156,8 @@ fn members_call_each_in_a_form_of_its_own() {
 fn members_that_meet_have_layouts_too() {
     job(9, SHM, |context| {
         let team = Team::world(context).unwrap();
-        for round in 0..8 {
-            ALL.iter().for_each(|what| Task::run(&team, *what, round, FORMS[round]));
+        for (round, form) in FORMS.into_iter().enumerate() {
+            ALL.iter().for_each(|what| Task::run(&team, *what, round, form));
         }
         let lens: Vec<usize> = (0..9).map(|rank| 10 * rank).collect();
         for run in 0..3 {

@@ -179,7 +179,7 @@ pub(crate) fn carry_out(team: &Team, laid: Laid<Blocks, Blocks>, form: Form) {
     // SAFETY: the callers keep the sheets, and nobody else uses them.
     let begin = |laid: Laid<Blocks, Blocks>| unsafe { laid.start() }.unwrap();
     match form {
-        // SAFETY: as for what is begun, the callers keep the sheets.
+        // SAFETY: the callers keep the sheets longer than the call takes.
         Form::Blocks => unsafe { laid.call() }.unwrap(),
         Form::Waits => begin(laid).wait().unwrap(),
         Form::Tests => {

@@ -143,8 +143,8 @@ type Described = Outcome<Result<Laid<Place, Place>, CollectiveError>>;
 /// Does what `describe` says in one of its forms.
 ///
 /// # Safety
-/// Nobody frees the team meanwhile, what the layouts name is valid as the manual says, and where the
-/// form wants the request, it is NULL or can be written.
+/// Nobody frees the team meanwhile, what the layouts name is valid as the manual says, and where
+/// the form wants the request, it is NULL or can be written.
 unsafe fn laid(
     hndl: lapi_handle_t,
     team: lapis_team_t,
