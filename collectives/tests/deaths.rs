@@ -17,8 +17,11 @@ use support::{SHM, job, sleep_on};
 
 type Ended = Result<(), CollectiveError>;
 
+/// A call that all members make.
+type Called = fn(&Team) -> Ended;
+
 /// Calls of all kinds, and of all ways to be told of their end.
-const CALLS: &[(&str, fn(&Team) -> Ended)] = &[
+const CALLS: &[(&str, Called)] = &[
     ("barrier", Team::barrier),
     ("broadcast", |team| team.broadcast(&mut [0u64], 1)),
     ("long broadcast", |team| team.broadcast(&mut vec![0u64; 100_000], 0)),
@@ -353,7 +356,7 @@ fn who_dies_as_the_last_one_at_a_meeting_leaves_nobody_waiting() {
 }
 
 /// A task calls late, after the others have given up; who the others heard of is told.
-fn gives_up(tasks: u32, late: u32, call: fn(&Team) -> Ended) {
+fn gives_up(tasks: u32, late: u32, call: Called) {
     job(tasks, SHM, move |context| {
         let team = Team::world(context).unwrap();
         let other = Team::world(context).unwrap();
