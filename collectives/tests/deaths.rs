@@ -278,7 +278,10 @@ fn calls_until_death(team: &Team, name: &str, death: Death, dies: bool) -> Colle
         _ => 5,
     };
     for _ in 0..early {
-        named().for_each(|(_, call)| call(team).unwrap());
+        // Who waits for others only may be several calls behind the one that dies.
+        if let Some(e) = named().find_map(|(_, call)| call(team).err()) {
+            return e;
+        }
     }
     match death {
         Death::First | Death::Between if dies => std::process::abort(),
