@@ -1,25 +1,26 @@
-//! All to all with a layout for each partner.
+//! Collectives on data that is not contiguous: broadcast, gather, scatter, allgather, alltoall, and
+//! exchange with neighbours, each part in a layout of its own.
 //!
 //! Where the members share a host, each part is written from its layout straight to its owner's
 //! board, and from the other's board straight to where its layout puts it. Nothing is packed in
-//! between. Elsewhere parts are packed when the call begins, sent as parts of an `alltoallv`, and
-//! unpacked when all have come.
+//! between. Elsewhere, and between neighbours, parts are packed when the call begins, sent as
+//! bytes, and unpacked when all have come.
 //!
-//! It is an `alltoallv` of bytes: a member with layouts may meet one with plain parts.
+//! Each is the same call of bytes: a member with layouts may meet one with plain parts.
 
-use crate::Call;
+mod shape;
+
 use crate::board::{Data, Layouts, Put, Take};
-use crate::combine::By;
-use crate::combine::Fold;
+use crate::combine::{By, Fold};
 use crate::element::Element;
 use crate::engine::Op;
-use crate::error::{CollectiveError, Result};
+use crate::error::Result;
 use crate::request::{RawPersistent, Request};
 use crate::select::Way;
-use crate::team::{Key, Team};
+use crate::team::Team;
 use lapis_core::message::{Gather, Scatter};
-use lapis_schedules::tree::Parts;
-use lapis_schedules::{Buffer, Span};
+use lapis_schedules::Span;
+use shape::{Shape, What};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -37,73 +38,18 @@ pub struct Part<L> {
 /// Bytes of a member's own part that are copied at once.
 const STEP: usize = 4096;
 
-/// Parts one behind the other, as if they were packed.
-struct Packed {
-    counts: Vec<usize>,
-    starts: Vec<usize>,
-    len: usize,
-}
-
-impl Packed {
-    /// Lengths that are too many for memory are no call.
-    fn of(lens: impl Iterator<Item = usize>) -> Option<Self> {
-        let counts: Vec<usize> = lens.collect();
-        let mut len = 0usize;
-        let mut starts = Vec::with_capacity(counts.len());
-        for count in &counts {
-            starts.push(len);
-            len = len.checked_add(*count).filter(|len| isize::try_from(*len).is_ok())?;
-        }
-        Some(Self { counts, starts, len })
-    }
-
-    fn parts(&self) -> Parts<'_> {
-        Parts { counts: &self.counts, starts: &self.starts }
-    }
-
-    /// The part that has a byte, and which of the part's it is. Parts of no bytes have none.
-    fn part(&self, at: usize) -> (usize, usize) {
-        let part = self.starts.partition_point(|start| *start <= at) - 1;
-        (part, at - self.starts[part])
-    }
-}
-
-/// The lengths of a call's parts, both ways.
-struct Lens {
-    given: Packed,
-    got: Packed,
-}
-
-impl Lens {
-    fn call(&self) -> Call<'_> {
-        Call::AllToAllV { give: self.given.parts(), get: self.got.parts() }
-    }
-}
-
 /// A call's layouts. Rounds read and write spans of bytes, each within one part.
-struct Laid<G, S> {
+struct Work<G, S> {
     give: Vec<Part<G>>,
     get: Vec<Part<S>>,
-    lens: Arc<Lens>,
+    shape: Arc<Shape>,
 }
 
-impl<G: Gather, S: Scatter> Laid<G, S> {
-    fn of(team: &Team, give: Vec<Part<G>>, get: Vec<Part<S>>) -> Result<Self> {
-        let (gives, gets) = (give.iter().map(|part| part.len), get.iter().map(|part| part.len));
-        let (Some(given), Some(got)) = (Packed::of(gives.clone()), Packed::of(gets.clone())) else {
-            let (count, members) = (gives.chain(gets).max().unwrap_or(0), team.len());
-            return Err(CollectiveError::Overflow { call: "alltoallw", count, size: 1, members });
-        };
-        let lens = Arc::new(Lens { given, got });
-        lens.call().check(team.rank(), team.len(), 1)?;
-        Ok(Self { give, get, lens })
-    }
-
+impl<G: Gather, S: Scatter> Work<G, S> {
     /// # Safety
     /// The layouts' memory is valid; `into` can be written.
     unsafe fn read(&mut self, span: Span, into: &mut [u8]) {
-        debug_assert_eq!(span.buffer, Buffer::Input);
-        let (part, at) = self.lens.given.part(span.start);
+        let (part, at) = self.shape.read_at(span);
         // SAFETY: the caller's promise.
         unsafe { self.give[part].layout.read(at as u64, into) }
     }
@@ -111,14 +57,13 @@ impl<G: Gather, S: Scatter> Laid<G, S> {
     /// # Safety
     /// The layouts' memory is valid.
     unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
-        debug_assert_eq!(span.buffer, Buffer::Output);
-        let (part, at) = self.lens.got.part(span.start);
+        let (part, at) = self.shape.write_at(span);
         // SAFETY: the caller's promise.
         unsafe { self.get[part].layout.write(at as u64, bytes) }
     }
 }
 
-impl<G: Gather, S: Scatter> Data for Laid<G, S> {
+impl<G: Gather, S: Scatter> Data for Work<G, S> {
     unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         for put in puts.iter().filter(|put| put.from.len > 0) {
             // SAFETY: the area has room, and nobody reads it, by the caller's promise.
@@ -153,54 +98,145 @@ impl<G: Gather, S: Scatter> Data for Laid<G, S> {
     }
 }
 
-impl<G: Gather, S: Scatter> Layouts for Laid<G, S> {
+impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
     fn lens(&self) -> (usize, usize) {
-        (self.lens.given.len, self.lens.got.len)
+        self.shape.lens()
     }
 
-    unsafe fn pack(&mut self, into: &mut [u8]) {
-        for (part, start) in self.give.iter_mut().zip(&self.lens.given.starts) {
+    unsafe fn pack(&mut self, input: &mut [u8], output: &mut [u8]) {
+        let into = if self.shape.gives_output() { output } else { input };
+        for (part, start) in self.give.iter_mut().zip(self.shape.given_at()) {
             // SAFETY: the caller's promise.
             unsafe { part.layout.read(0, &mut into[*start..start + part.len]) };
         }
     }
 
-    unsafe fn unpack(&mut self, from: &[u8]) {
-        for (part, start) in self.get.iter_mut().zip(&self.lens.got.starts) {
+    unsafe fn unpack(&mut self, output: &[u8]) {
+        for (part, start) in self.get.iter_mut().zip(self.shape.got_at()) {
             // SAFETY: the caller's promise.
-            unsafe { part.layout.write(0, &from[*start..start + part.len]) };
+            unsafe { part.layout.write(0, &output[*start..start + part.len]) };
         }
     }
 }
 
-/// Gives everybody what the caller has for it, and gets what everybody has for the caller: parts of
-/// any lengths, each in a layout of its own, by rank. All members call, in whatever form; those
-/// without layouts may call [`all_to_all_v`](Team::all_to_all_v) with bytes.
+/// A collective on layouts, described by a method of [`Team`] and not begun: call it in one of its
+/// forms. All members call, in whatever form; those without layouts may make the same call with
+/// bytes.
 ///
-/// Errors of all of them: as for any collective; lists that are not as long as the team; lengths
-/// that are more than memory.
+/// Errors of all forms: as for any collective.
+#[must_use = "nothing is done before it is called"]
+pub struct Laid<G, S> {
+    team: Team,
+    work: Work<G, S>,
+}
+
+impl<G, S> std::fmt::Debug for Laid<G, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Laid").field("call", &self.work.shape.call()).finish_non_exhaustive()
+    }
+}
+
+/// Collectives on layouts: what each describes is called in one of the forms of [`Laid`].
+///
+/// Errors of all of them: lists that are not as long as the team, lengths that are more than
+/// memory, a root or a neighbour that is no member, a part of the caller's for itself with two
+/// lengths.
 #[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
 impl Team {
-    /// Returns when the caller has got its parts.
+    fn laid<G, S>(&self, what: What, give: Vec<Part<G>>, get: Vec<Part<S>>) -> Result<Laid<G, S>> {
+        let at = (self.rank(), self.len());
+        let shape = Shape::of(what, at, give.iter().map(|part| part.len), get.iter().map(|part| part.len))?;
+        Ok(Laid { team: self.clone(), work: Work { give, get, shape: Arc::new(shape) } })
+    }
+
+    /// Gives everybody the root's bytes: read from its layout, and written to those of the others.
+    /// A [`broadcast`](Self::broadcast) of bytes.
+    #[doc(alias = "lapis_bcastw")]
+    pub fn broadcast_w<L: Gather + Scatter>(&self, data: Part<L>, root: usize) -> Result<Laid<L, L>> {
+        let (give, get) = if self.rank() == root { (vec![data], vec![]) } else { (vec![], vec![data]) };
+        self.laid(What::Broadcast { root }, give, get)
+    }
+
+    /// Gives the root what everybody has for it; `get` by rank, at the root alone. A
+    /// [`gather_v`](Self::gather_v) of bytes.
+    #[doc(alias = "lapis_gatherw")]
+    pub fn gather_w<G: Gather, S: Scatter>(
+        &self,
+        give: Part<G>,
+        get: Vec<Part<S>>,
+        root: usize,
+    ) -> Result<Laid<G, S>> {
+        let get = if self.rank() == root { get } else { Vec::new() };
+        self.laid(What::Gather { root }, vec![give], get)
+    }
+
+    /// Gives everybody what the root has for it; `give` by rank, at the root alone. A
+    /// [`scatter_v`](Self::scatter_v) of bytes.
+    #[doc(alias = "lapis_scatterw")]
+    pub fn scatter_w<G: Gather, S: Scatter>(
+        &self,
+        give: Vec<Part<G>>,
+        get: Part<S>,
+        root: usize,
+    ) -> Result<Laid<G, S>> {
+        let give = if self.rank() == root { give } else { Vec::new() };
+        self.laid(What::Scatter { root }, give, vec![get])
+    }
+
+    /// Gives everybody what everybody has for all; `get` by rank. An
+    /// [`all_gather_v`](Self::all_gather_v) of bytes.
+    #[doc(alias = "lapis_allgatherw")]
+    pub fn all_gather_w<G: Gather, S: Scatter>(
+        &self,
+        give: Part<G>,
+        get: Vec<Part<S>>,
+    ) -> Result<Laid<G, S>> {
+        self.laid(What::AllGather, vec![give], get)
+    }
+
+    /// Gives everybody what the caller has for it, and gets what everybody has for the caller:
+    /// parts by rank. An [`all_to_all_v`](Self::all_to_all_v) of bytes.
+    #[doc(alias = "lapis_alltoallw")]
+    pub fn all_to_all_w<G: Gather, S: Scatter>(
+        &self,
+        give: Vec<Part<G>>,
+        get: Vec<Part<S>>,
+    ) -> Result<Laid<G, S>> {
+        self.laid(What::AllToAll, give, get)
+    }
+
+    /// Exchanges along edges: a part for each, and the rank at its other end. Several edges between
+    /// two members keep their order. [`neighbours`](Self::neighbours) of bytes, which always go
+    /// packed.
+    #[doc(alias = "lapis_neighboursw")]
+    pub fn neighbours_w<G: Gather, S: Scatter>(
+        &self,
+        give: Vec<(usize, Part<G>)>,
+        get: Vec<(usize, Part<S>)>,
+    ) -> Result<Laid<G, S>> {
+        let ((to, give), (from, get)) = (give.into_iter().unzip(), get.into_iter().unzip());
+        self.laid(What::Neighbours { to, from }, give, get)
+    }
+}
+
+#[allow(clippy::missing_errors_doc, reason = "they are those of any collective")]
+impl<G: Gather, S: Scatter> Laid<G, S> {
+    /// Calls, and returns when the caller has got its parts.
     ///
     /// # Safety
     /// The memory that the layouts name is valid and nobody else's until the call returns, and what
     /// is given does not lie where something goes.
-    #[doc(alias = "lapis_alltoallw")]
-    pub unsafe fn all_to_all_w<G: Gather, S: Scatter>(
-        &self,
-        give: Vec<Part<G>>,
-        get: Vec<Part<S>>,
-    ) -> Result<()> {
-        let mut laid = Laid::of(self, give, get)?;
-        let lens = Arc::clone(&laid.lens);
-        let call = lens.call();
-        self.context().may_block(call.name())?;
-        if self.way(&call, u8::TYPE, true) == Some(Way::Host) {
+    pub unsafe fn call(mut self) -> Result<()> {
+        let shape = Arc::clone(&self.work.shape);
+        let call = shape.call();
+        let team = self.team.clone();
+        team.context().may_block(call.name())?;
+        if team.way(&call, u8::TYPE, true) == Some(Way::Host) {
             let none = (std::ptr::null(), std::ptr::null_mut());
+            let data = &mut self.work;
             // SAFETY: the layouts are valid by the caller's promise; nothing else is used.
             let ended = unsafe {
-                self.in_rounds(&call, u8::TYPE, By::Nothing, none, |work, plan| work.run_on(plan, &mut laid))
+                team.in_rounds(&call, u8::TYPE, By::Nothing, none, |work, plan| work.run_on(plan, data))
             };
             if let Ok(ended) = ended {
                 return ended;
@@ -208,10 +244,10 @@ impl Team {
         }
         // SAFETY: the caller's promise; this call waits for the end, with which the layouts go.
         unsafe {
-            let (op, key) = self.prepare_laid(laid)?;
-            self.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
-            let ended = self.0.engine.wait(self.context(), self.0.members, op);
-            self.give_back(op, key);
+            let op = self.prepare()?;
+            team.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
+            let ended = team.0.engine.wait(team.context(), team.0.members, op);
+            team.give_back(op, None);
             ended
         }
     }
@@ -221,17 +257,17 @@ impl Team {
     /// # Safety
     /// The memory that the layouts name is valid and nobody else's until the operation has ended,
     /// and what is given does not lie where something goes. Dropping the request waits.
-    #[doc(alias = "lapis_ialltoallw")]
-    pub unsafe fn start_all_to_all_w<G: Gather + 'static, S: Scatter + 'static>(
-        &self,
-        give: Vec<Part<G>>,
-        get: Vec<Part<S>>,
-    ) -> Result<Request<()>> {
+    pub unsafe fn start(self) -> Result<Request<()>>
+    where
+        G: 'static,
+        S: 'static,
+    {
+        let team = self.team.clone();
         // SAFETY: the caller's promise; layouts that borrow nothing live as long as the operation.
         unsafe {
-            let (op, key) = self.prepare_laid(Laid::of(self, give, get)?)?;
-            self.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
-            Ok(Request::of(self, op, key))
+            let op = self.prepare()?;
+            team.begin_prepared(op, 0, std::ptr::null(), std::ptr::null_mut());
+            Ok(Request::of(&team, op, None))
         }
     }
 
@@ -241,46 +277,33 @@ impl Team {
     /// # Safety
     /// The memory that the layouts name is valid as long as the operation is kept, and nobody
     /// else's while it is under way, and what is given does not lie where something goes.
-    #[doc(alias = "lapis_alltoallw_init")]
-    pub unsafe fn persistent_all_to_all_w<G: Gather + 'static, S: Scatter + 'static>(
-        &self,
-        give: Vec<Part<G>>,
-        get: Vec<Part<S>>,
-    ) -> Result<RawPersistent> {
+    pub unsafe fn persistent(self) -> Result<RawPersistent>
+    where
+        G: 'static,
+        S: 'static,
+    {
+        let team = self.team.clone();
         // SAFETY: layouts that borrow nothing live as long as the operation.
-        let (op, key) = unsafe { self.prepare_laid(Laid::of(self, give, get)?) }?;
-        Ok(RawPersistent::of_layouts(self, op, key))
+        let op = unsafe { self.prepare() }?;
+        Ok(RawPersistent::of_layouts(&team, op))
     }
 
-    /// An operation ready to run that has layouts.
+    /// An operation ready to run.
     ///
     /// # Safety
     /// What the layouts borrow lives as long as the operation.
-    unsafe fn prepare_laid<'l>(
-        &self,
-        laid: Laid<impl Gather + 'l, impl Scatter + 'l>,
-    ) -> Result<(NonNull<Op>, Option<Key>)> {
-        let (op, key) = self.prepare(&laid.lens.call(), u8::TYPE, By::Nothing)?;
-        let layouts: Box<dyn Layouts + 'l> = Box::new(laid);
+    unsafe fn prepare<'l>(self) -> Result<NonNull<Op>>
+    where
+        G: 'l,
+        S: 'l,
+    {
+        let op = self.team.prepare_new(&self.work.shape.call(), u8::TYPE, By::Nothing)?;
+        let layouts: Box<dyn Layouts + 'l> = Box::new(self.work);
         // SAFETY: the caller's promise; the operation has just been made, and is nobody else's.
         unsafe {
             let layouts = std::mem::transmute::<Box<dyn Layouts + 'l>, Box<dyn Layouts>>(layouts);
             (*op.as_ptr()).lay_out(layouts);
         }
-        Ok((op, key))
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_is_found_in_its_part_though_others_have_none() {
-        let packed = Packed::of([0, 3, 0, 0, 2, 0].into_iter()).expect("short");
-        assert_eq!((packed.len, &packed.starts[..]), (5, &[0, 0, 3, 3, 3, 5][..]));
-        assert_eq!([0, 2, 3, 4].map(|at| packed.part(at)), [(1, 0), (1, 2), (4, 0), (4, 1)]);
-        assert!(Packed::of([usize::MAX, 1].into_iter()).is_none());
-        assert!(Packed::of([isize::MAX as usize, 1].into_iter()).is_none());
+        Ok(op)
     }
 }

@@ -47,7 +47,7 @@ pub use lapis_schedules::exchange::Edge;
 pub use lapis_schedules::group::{Group, GroupError, Split};
 pub use lapis_schedules::tree::Parts;
 pub use lapis_schedules::{self as schedule, group, model};
-pub use layouts::Part;
+pub use layouts::{Laid, Part};
 pub use request::{Persistent, RawPersistent, Request};
 pub use signature::Signature;
 pub use team::Team;

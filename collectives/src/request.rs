@@ -395,9 +395,9 @@ unsafe impl Send for RawPersistent {}
 
 impl RawPersistent {
     /// Of an operation on layouts.
-    pub(crate) fn of_layouts(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
+    pub(crate) fn of_layouts(team: &Team, op: NonNull<Op>) -> Self {
         let (input, output) = (std::ptr::null(), std::ptr::null_mut());
-        Self { team: team.clone(), op, key, input, output, copied: 0, started: false }
+        Self { team: team.clone(), op, key: None, input, output, copied: 0, started: false }
     }
 
     /// Begins it.

@@ -226,6 +226,14 @@ impl Team {
                 return Ok((NonNull::from(Box::leak(op)), Some(known)));
             }
         }
+        Ok((self.prepare_new(call, of, by)?, key))
+    }
+
+    /// The same, though one like it may be kept.
+    pub(crate) fn prepare_new(&self, call: &Call<'_>, of: Type, by: By<'static>) -> Result<NonNull<Op>> {
+        let inner = &*self.0;
+        let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
+        let signature = Signature::of(call, of, operator);
         call.check(self.rank(), self.len(), of.size())?;
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
@@ -243,7 +251,7 @@ impl Team {
         }
         let rounds = rounds.map(Box::new);
         let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name(), rounds);
-        Ok((NonNull::from(Box::leak(Box::new(op))), key))
+        Ok(NonNull::from(Box::leak(Box::new(op))))
     }
 
     /// Whether a way through memory was looked for, and whether there is one.

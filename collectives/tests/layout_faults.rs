@@ -19,10 +19,10 @@ fn call(
     // SAFETY: the callers keep the memory until the call's end.
     unsafe {
         match form {
-            0 => team.all_to_all_w(give, get),
-            1 => team.start_all_to_all_w(give, get)?.wait(),
+            0 => team.all_to_all_w(give, get)?.call(),
+            1 => team.all_to_all_w(give, get)?.start()?.wait(),
             _ => {
-                let mut kept = team.persistent_all_to_all_w(give, get)?;
+                let mut kept = team.all_to_all_w(give, get)?.persistent()?;
                 kept.start()?;
                 kept.wait()
             }

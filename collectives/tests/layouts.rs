@@ -161,7 +161,7 @@ fn layouts_of_several_kinds_stand_beside_each_other() {
                 let get = sheets[..2].iter_mut().map(|sheet| Part { layout: sheet.layout(), len: 40 });
                 let get = get.collect();
                 // SAFETY: the sheets live until the end.
-                unsafe { team.start_all_to_all_w(give, get) }.unwrap().wait().unwrap();
+                unsafe { team.all_to_all_w(give, get).unwrap().start() }.unwrap().wait().unwrap();
                 // Each keeps what is the same for itself, and gives the other one its blocks.
                 assert_eq!(sheets[me].data(40), [90 + me as u8; 40]);
                 assert_eq!(sheets[1 - me].data(40), [71 - me as u8; 40]);
@@ -203,11 +203,11 @@ fn layouts_live_as_long_as_their_operation_and_no_longer() {
             let dropped = || gone.swap(0, Ordering::Relaxed);
             // SAFETY: the layouts use no memory.
             unsafe {
-                let request = team.start_all_to_all_w(parts(100), parts(100)).unwrap();
+                let request = team.all_to_all_w(parts(100), parts(100)).unwrap().start().unwrap();
                 assert_eq!(dropped(), 0);
                 request.wait().unwrap();
                 assert_eq!(dropped(), 4);
-                let mut kept = team.persistent_all_to_all_w(parts(9), parts(9)).unwrap();
+                let mut kept = team.all_to_all_w(parts(9), parts(9)).unwrap().persistent().unwrap();
                 for _ in 0..3 {
                     kept.start().unwrap();
                     kept.wait().unwrap();
@@ -217,9 +217,9 @@ fn layouts_live_as_long_as_their_operation_and_no_longer() {
                 assert_eq!(dropped(), 4);
                 // Refused, so that they go at once.
                 let more = parts(1).into_iter().chain(parts(1)).collect();
-                assert!(team.start_all_to_all_w(parts(1), more).is_err());
+                assert!(team.all_to_all_w(parts(1), more).is_err());
                 assert_eq!(dropped(), 6);
-                team.all_to_all_w(parts(3), parts(3)).unwrap();
+                team.all_to_all_w(parts(3), parts(3)).unwrap().call().unwrap();
                 assert_eq!(dropped(), 4);
             }
         });

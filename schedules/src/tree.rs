@@ -151,6 +151,13 @@ pub fn gather(out: &mut Script, at: Place<'_>, root: usize, count: usize, k: usi
     out.end();
 }
 
+/// Everybody's output becomes everybody's inputs: they go up a tree to rank 0, and all together
+/// down.
+pub fn all_gather(out: &mut Script, at: Place<'_>, count: usize, k: usize) {
+    gather(out, at, 0, count, k);
+    broadcast(out, at.phase(at.phase + 1), 0, at.n * count, k);
+}
+
 /// Everybody's output becomes its part of the root's input; all parts have `count` elements.
 pub fn scatter(out: &mut Script, at: Place<'_>, root: usize, count: usize, k: usize) {
     let (n, tree) = (at.n, Tree::of(relative(&at, root), at.n, k));

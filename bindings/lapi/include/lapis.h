@@ -174,6 +174,14 @@ int lapis_ibcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
 int lapis_bcast_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
                      lapis_type_t type, uint root, lapis_request_t *request);
 
+/* Gives everybody the root's data, from its layout to those of the others. */
+int lapis_bcastw(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
+                 lapi_dg_handle_t dgsp, uint root);
+int lapis_ibcastw(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
+                  lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
+int lapis_bcastw_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
+                      lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
+
 /* Gives the members of these ranks the root's data. All members of the team call. */
 int lapis_mcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count, lapis_type_t type,
                 uint root, uint members, const uint *ranks);
@@ -241,6 +249,19 @@ int lapis_gatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
                        void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
                        uint root, lapis_request_t *request);
 
+/* Gives the root what everybody has for it, each part in a layout of its own. */
+int lapis_gatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                  lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                  const ulong *get_starts, const lapi_dg_handle_t *get_dgsps, uint root);
+int lapis_igatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                   lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                   const ulong *get_starts, const lapi_dg_handle_t *get_dgsps, uint root,
+                   lapis_request_t *request);
+int lapis_gatherw_init(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                       lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                       const ulong *get_starts, const lapi_dg_handle_t *get_dgsps, uint root,
+                       lapis_request_t *request);
+
 /* Gives everybody its part of the root's input. */
 int lapis_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                   ulong count, lapis_type_t type, uint root);
@@ -259,6 +280,20 @@ int lapis_scatterv_init(lapi_handle_t hndl, lapis_team_t team, const void *input
                         const ulong *counts, const ulong *starts, void *output, ulong count,
                         lapis_type_t type, uint root, lapis_request_t *request);
 
+/* Gives everybody its part of the root's data, each in a layout of its own. */
+int lapis_scatterw(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                   const ulong *give_bytes, const ulong *give_starts,
+                   const lapi_dg_handle_t *give_dgsps, void *output, ulong bytes,
+                   lapi_dg_handle_t dgsp, uint root);
+int lapis_iscatterw(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                    const ulong *give_bytes, const ulong *give_starts,
+                    const lapi_dg_handle_t *give_dgsps, void *output, ulong bytes,
+                    lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
+int lapis_scatterw_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                        const ulong *give_bytes, const ulong *give_starts,
+                        const lapi_dg_handle_t *give_dgsps, void *output, ulong bytes,
+                        lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
+
 /* Gives everybody everybody's input, by rank. */
 int lapis_allgather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                     ulong count, lapis_type_t type);
@@ -275,6 +310,19 @@ int lapis_iallgatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, 
                       lapis_request_t *request);
 int lapis_allgatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                           const ulong *counts, const ulong *starts, lapis_type_t type,
+                          lapis_request_t *request);
+
+/* Gives everybody what everybody has for all, each part in a layout of its own. */
+int lapis_allgatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                     lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                     const ulong *get_starts, const lapi_dg_handle_t *get_dgsps);
+int lapis_iallgatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                      lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                      const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
+                      lapis_request_t *request);
+int lapis_allgatherw_init(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
+                          lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
+                          const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
                           lapis_request_t *request);
 
 /* Gives everybody what everybody has for it: count elements for each. */
@@ -340,6 +388,19 @@ int lapis_ineighbours(lapi_handle_t hndl, lapis_team_t team, const void *input, 
 int lapis_neighbours_init(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
                           const lapis_edge_t *to, void *output, uint ins,
                           const lapis_edge_t *from, lapis_type_t type, lapis_request_t *request);
+
+/* Exchanges along edges of a graph, each part in a layout of its own. */
+int lapis_neighboursw(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                      const lapis_edge_t *to, const lapi_dg_handle_t *give_dgsps, void *output,
+                      uint ins, const lapis_edge_t *from, const lapi_dg_handle_t *get_dgsps);
+int lapis_ineighboursw(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                       const lapis_edge_t *to, const lapi_dg_handle_t *give_dgsps, void *output,
+                       uint ins, const lapis_edge_t *from, const lapi_dg_handle_t *get_dgsps,
+                       lapis_request_t *request);
+int lapis_neighboursw_init(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                           const lapis_edge_t *to, const lapi_dg_handle_t *give_dgsps,
+                           void *output, uint ins, const lapis_edge_t *from,
+                           const lapi_dg_handle_t *get_dgsps, lapis_request_t *request);
 
 /*
  * Requests and operators

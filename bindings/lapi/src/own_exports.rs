@@ -316,6 +316,63 @@ pub unsafe extern "C" fn lapis_bcast_init(
     unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Keep(request)) }
 }
 
+/// Gives everybody the root's data, from its layout to those of the others.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_bcastw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::collectives::operations::bcastw(hndl, team, data, bytes, dgsp, root, Form::Wait) }
+}
+
+/// A form of \[`lapis_bcastw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ibcastw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::bcastw(hndl, team, data, bytes, dgsp, root, Form::Start(request))
+    }
+}
+
+/// A form of \[`lapis_bcastw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_bcastw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::bcastw(hndl, team, data, bytes, dgsp, root, Form::Keep(request))
+    }
+}
+
 /// Gives the members of these ranks the root's data. All members of the team call.
 ///
 /// # Safety
@@ -912,6 +969,113 @@ pub unsafe extern "C" fn lapis_gatherv_init(
     }
 }
 
+/// Gives the root what everybody has for it, each part in a layout of its own.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gatherw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::gatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            root,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_gatherw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_igatherw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::gatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_gatherw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gatherw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::gatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
 /// Gives everybody its part of the root's input.
 ///
 /// # Safety
@@ -1091,6 +1255,113 @@ pub unsafe extern "C" fn lapis_scatterv_init(
     }
 }
 
+/// Gives everybody its part of the root's data, each in a layout of its own.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatterw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::scatterw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            bytes,
+            dgsp,
+            root,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_scatterw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iscatterw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::scatterw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            bytes,
+            dgsp,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_scatterw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatterw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_bytes: *const c_ulong,
+    give_starts: *const c_ulong,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::scatterw(
+            hndl,
+            team,
+            input,
+            give_bytes,
+            give_starts,
+            give_dgsps,
+            output,
+            bytes,
+            dgsp,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
 /// Gives everybody everybody's input, by rank.
 ///
 /// # Safety
@@ -1223,6 +1494,107 @@ pub unsafe extern "C" fn lapis_allgatherv_init(
             counts,
             starts,
             of,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody what everybody has for all, each part in a layout of its own.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgatherw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::allgatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_allgatherw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iallgatherw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::allgatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_allgatherw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgatherw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    bytes: c_ulong,
+    dgsp: lapi_dg_handle_t,
+    output: *mut c_void,
+    get_bytes: *const c_ulong,
+    get_starts: *const c_ulong,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::allgatherw(
+            hndl,
+            team,
+            input,
+            bytes,
+            dgsp,
+            output,
+            get_bytes,
+            get_starts,
+            get_dgsps,
             Form::Keep(request),
         )
     }
@@ -1709,6 +2081,113 @@ pub unsafe extern "C" fn lapis_neighbours_init(
             ins,
             from,
             of,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Exchanges along edges of a graph, each part in a layout of its own.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_neighboursw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    get_dgsps: *const lapi_dg_handle_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::neighboursw(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            give_dgsps,
+            output,
+            ins,
+            from,
+            get_dgsps,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_neighboursw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ineighboursw(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::neighboursw(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            give_dgsps,
+            output,
+            ins,
+            from,
+            get_dgsps,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_neighboursw`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_neighboursw_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    give_dgsps: *const lapi_dg_handle_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    get_dgsps: *const lapi_dg_handle_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe {
+        crate::collectives::operations::neighboursw(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            give_dgsps,
+            output,
+            ins,
+            from,
+            get_dgsps,
             Form::Keep(request),
         )
     }

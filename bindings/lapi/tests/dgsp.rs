@@ -63,6 +63,13 @@ fn parts_of_an_all_to_all_have_layouts_of_their_own() {
     with_losses(3, &program, &[]);
 }
 
+#[test]
+fn broadcasts_gathers_scatters_and_exchanges_have_layouts() {
+    let program = program("laid");
+    Job::of(3).succeeds(&program);
+    with_losses(3, &program, &[]);
+}
+
 /// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow;
 /// a transport that has no room now and then.
 fn with_losses(tasks: u32, program: &Path, args: &[&str]) {

@@ -27,20 +27,20 @@ pub(crate) trait Data {
 
 /// Data that is not contiguous. Rounds find it where it is; messages carry it packed.
 pub(crate) trait Layouts: Data + Send {
-    /// Bytes that are given, and bytes that are got.
+    /// Bytes of input and output that messages need.
     fn lens(&self) -> (usize, usize);
 
-    /// Packs all that is given; there is room for it.
+    /// Packs all that is given, where messages look for it; there is room for it.
     ///
     /// # Safety
     /// The layouts' memory is valid, and nobody else's.
-    unsafe fn pack(&mut self, into: &mut [u8]);
+    unsafe fn pack(&mut self, input: &mut [u8], output: &mut [u8]);
 
     /// Unpacks all that is got.
     ///
     /// # Safety
     /// As for [`pack`](Self::pack).
-    unsafe fn unpack(&mut self, from: &[u8]);
+    unsafe fn unpack(&mut self, output: &[u8]);
 }
 
 /// Where an operation's input, output and scratch begin, and how long an element is.

@@ -13,7 +13,7 @@
 //! meeting for which it was used last, two meetings ago.
 
 use super::flags::{Line, Meeting};
-use super::rounds::{MEET_MEMBERS, Plan, Round, SHARE, Spot, Take};
+use super::rounds::{MEET_MEMBERS, Plan, Round, Spot, Take, share};
 use super::{Board, Data, LINE, PAGE};
 use crate::combine::Fold;
 
@@ -32,7 +32,7 @@ impl Hall {
     /// Behind a board of so many bytes, which end at the end of a page.
     pub(super) fn of(n: usize, at: usize) -> Self {
         let come = at + size_of::<Meeting>().next_multiple_of(LINE);
-        let row = (n + 1) * SHARE;
+        let row = (n + 1) * share(n);
         let rows = (come + n * size_of::<Line>() + row).next_multiple_of(PAGE) + PAGE / 2;
         let len = if n < MEET_MEMBERS { 0 } else { (rows + row).next_multiple_of(PAGE) - at };
         Self { at, come, rows, len }
@@ -41,7 +41,7 @@ impl Hall {
     /// Nothing overlaps, behind a board of so many bytes.
     #[cfg(all(test, not(loom), not(miri)))]
     pub(super) fn fits(&self, n: usize, board: usize) -> bool {
-        let row = ((n + 1) * SHARE).next_multiple_of(64);
+        let row = ((n + 1) * share(n)).next_multiple_of(64);
         self.at >= board
             && self.at + size_of::<Meeting>() <= self.come
             && self.come + n * size_of::<Line>() + row <= self.rows

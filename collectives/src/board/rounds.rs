@@ -38,8 +38,17 @@ const DIVIDE_MEMBERS: usize = 4;
 /// From so many members on they meet: looks at everybody's flags, at every member, take longer.
 pub(crate) const MEET_MEMBERS: usize = 8;
 
-/// Bytes of each member in a row.
-pub(crate) const SHARE: usize = 4 << 10;
+/// Most bytes of each member in a row. Parts that come from one mapping come in half the time that
+/// they take from as many areas.
+const SHARE: usize = 64 << 10;
+
+/// Bytes of a row beyond which members have less each, but no less than a page.
+const ROW: usize = 8 << 20;
+
+/// Bytes of each member in a row of a team of `n`.
+pub(crate) fn share(n: usize) -> usize {
+    (ROW / (n + 1) / 64 * 64).clamp(4 << 10, SHARE)
+}
 
 /// Data of a line, and of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,7 +237,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn spot(&self, inline: usize) -> Spot {
         let bytes = self.width * self.element;
         match self.meets {
-            true if bytes <= SHARE => Spot::Row(bytes),
+            true if bytes <= share(self.n) => Spot::Row(bytes),
             false if bytes <= inline => Spot::Line,
             _ => Spot::Area,
         }

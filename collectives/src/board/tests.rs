@@ -6,7 +6,8 @@ mod support;
 
 use super::rounds::{AREAS, LINES, MEET_MEMBERS};
 use super::{AREA, LINE, PAGE, Places};
-use crate::{Call, Combine, Operator, Team};
+use crate::{Call, Combine, Operator, Part, Team};
+use lapis_core::message::{Gather, Scatter};
 use lapis_schedules::levels::Hosts;
 use support::{SHM, job};
 
@@ -46,11 +47,64 @@ fn calls(team: &Team, count: usize, round: usize) {
     }
 }
 
+/// Bytes with gaps of one between them.
+#[derive(Clone, Copy)]
+struct Spread(*mut u8);
+
+// SAFETY: the tests keep the memory, and use it from one thread.
+unsafe impl Send for Spread {}
+
+impl Gather for Spread {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        for (at, byte) in out.iter_mut().enumerate() {
+            // SAFETY: the memory is twice as long as the data.
+            *byte = unsafe { self.0.add(2 * (position as usize + at)).read() };
+        }
+    }
+}
+
+impl Scatter for Spread {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        for (at, byte) in bytes.iter().enumerate() {
+            // SAFETY: the memory is twice as long as the data.
+            unsafe { self.0.add(2 * (position as usize + at)).write(*byte) }
+        }
+    }
+}
+
+/// Layouts go packed between hosts, and within the host of who sends the messages; the others there
+/// take them straight.
+fn layouts(team: &Team, count: usize, round: usize) {
+    let (me, root) = (team.rank(), round % team.len());
+    let byte = |rank: usize, at: usize| (rank * 31 + at * 7 + round) as u8;
+    let mut data = vec![0xee; 2 * count];
+    let mut bytes = Spread(data.as_mut_ptr());
+    // SAFETY: the memory is twice as long as the data.
+    unsafe { bytes.write(0, &(0..count).map(|at| byte(me, at)).collect::<Vec<u8>>()) };
+    let laid = team.broadcast_w(Part { layout: bytes, len: count }, root).unwrap();
+    // SAFETY: the memory is kept, and nobody else uses it.
+    unsafe {
+        match (me + round) % 3 {
+            0 => laid.call().unwrap(),
+            1 => laid.start().unwrap().wait().unwrap(),
+            _ => {
+                let mut kept = laid.persistent().unwrap();
+                kept.start().unwrap();
+                kept.wait().unwrap();
+            }
+        }
+    }
+    let whole = (0..count).all(|at| data[2 * at..2 * at + 2] == [byte(root, at), 0xee]);
+    assert!(whole, "{count} bytes of {root} at {me}");
+}
+
 fn on_hosts(n: u32, host: fn(usize) -> usize, counts: &'static [usize]) {
     job(n, SHM, move |context| {
         let team = team(context, host);
         for (round, count) in counts.iter().copied().enumerate() {
             calls(&team, count, round);
+            layouts(&team, count, round);
+            layouts(&team, 8 * count, round + 1);
         }
         // SAFETY: the lock is held; the reference ends here.
         let board = unsafe {

@@ -150,7 +150,9 @@ impl Engine {
                     Reach::End => return false,
                 };
                 let (fold, signature) = (&(*op).fold, (*op).signature);
-                let layouts = (&mut (*op).layouts).as_deref_mut().map(|layouts| layouts as *mut dyn Layouts);
+                let packs = (&*op).packs();
+                let layouts = (&mut (*op).layouts).as_deref_mut().filter(|_| !packs);
+                let layouts = layouts.map(|layouts| layouts as *mut dyn Layouts);
                 (*members).memory.busy = true;
                 let gone = match layouts {
                     Some(layouts) => Rounds::go(rounds, board, &wake, &mut *layouts, fold, signature),

@@ -181,11 +181,17 @@ impl Op {
 
     /// Lets it work on layouts in place of buffers.
     pub(crate) fn lay_out(&mut self, layouts: Box<dyn Layouts>) {
-        if self.rounds.is_none() {
-            let (input, output) = layouts.lens();
+        let (input, output) = layouts.lens();
+        self.layouts = Some(layouts);
+        if self.packs() {
             (self.input, self.output) = (vec![0; input], vec![0; output]);
         }
-        self.layouts = Some(layouts);
+    }
+
+    /// Whether it carries the data of layouts packed: rounds alone use layouts where they are, but
+    /// none that go on with what messages bring.
+    pub(crate) fn packs(&self) -> bool {
+        self.layouts.is_some() && (self.rounds.is_none() || !self.acts.is_empty())
     }
 
     /// Packs for messages what layouts give: where it is, and where what comes for them goes.
@@ -194,12 +200,13 @@ impl Op {
     /// # Safety
     /// The layouts' memory is valid, and nobody else's.
     pub(crate) unsafe fn pack(&mut self) -> Option<(*const u8, *mut u8)> {
-        let layouts = self.layouts.as_deref_mut().filter(|_| self.rounds.is_none())?;
+        let packs = self.packs();
+        let layouts = self.layouts.as_deref_mut().filter(|_| packs)?;
         let (input, output) = layouts.lens();
         self.input.resize(input, 0);
         self.output.resize(output, 0);
         // SAFETY: the caller's promise.
-        unsafe { layouts.pack(&mut self.input) };
+        unsafe { layouts.pack(&mut self.input, &mut self.output) };
         Some((self.input.as_ptr(), self.output.as_mut_ptr()))
     }
 
@@ -208,7 +215,8 @@ impl Op {
     /// # Safety
     /// As for [`pack`](Self::pack), which came before, if anything was to be packed.
     pub(crate) unsafe fn unpack(&mut self) {
-        if let Some(layouts) = self.layouts.as_deref_mut().filter(|_| self.rounds.is_none()) {
+        let packs = self.packs();
+        if let Some(layouts) = self.layouts.as_deref_mut().filter(|_| packs) {
             // SAFETY: the caller's promise.
             unsafe { layouts.unpack(&self.output) };
         }

@@ -1,7 +1,7 @@
 //! Data in layouts with gaps that nobody may touch, and exchanging it in every form of a call.
 
 use crate::support::sleep_on;
-use lapis_collectives::{Part, RawPersistent, Request, Team};
+use lapis_collectives::{Laid, Part, RawPersistent, Request, Team};
 use lapis_core::Counter;
 use lapis_core::message::{Gather, Scatter};
 use std::ptr::NonNull;
@@ -129,14 +129,14 @@ impl Sheets {
     pub(crate) fn start(&mut self) -> Request<()> {
         let (give, get) = self.parts();
         // SAFETY: the sheets are kept until the request is over, and nobody else uses them.
-        unsafe { self.team.start_all_to_all_w(give, get) }.unwrap()
+        unsafe { self.team.all_to_all_w(give, get).unwrap().start() }.unwrap()
     }
 
     /// Sets up what the caller starts with other data each time.
     pub(crate) fn persistent(&mut self) -> RawPersistent {
         let (give, get) = self.parts();
         // SAFETY: the sheets are kept longer, and nobody uses them while it is under way.
-        unsafe { self.team.persistent_all_to_all_w(give, get) }.unwrap()
+        unsafe { self.team.all_to_all_w(give, get).unwrap().persistent() }.unwrap()
     }
 
     pub(crate) fn check(&self, run: usize) {
@@ -173,31 +173,29 @@ pub(crate) const FORMS: [Form; 8] = [
     Form::Drops,
 ];
 
-pub(crate) fn exchange(team: &Team, round: usize, form: Form) {
-    let mut sheets = Sheets::new(team, round);
-    sheets.fill(round);
+/// Calls in a form, and waits for the end.
+pub(crate) fn carry_out(team: &Team, laid: Laid<Blocks, Blocks>, form: Form) {
     let context = team.context();
+    // SAFETY: the callers keep the sheets, and nobody else uses them.
+    let begin = |laid: Laid<Blocks, Blocks>| unsafe { laid.start() }.unwrap();
     match form {
-        Form::Blocks => {
-            let (give, get) = sheets.parts();
-            // SAFETY: the sheets live, and nobody else uses them.
-            unsafe { team.all_to_all_w(give, get) }.unwrap();
-        }
-        Form::Waits => sheets.start().wait().unwrap(),
+        // SAFETY: the callers keep the sheets longer than the call takes.
+        Form::Blocks => unsafe { laid.call() }.unwrap(),
+        Form::Waits => begin(laid).wait().unwrap(),
         Form::Tests => {
-            let mut request = sheets.start();
+            let mut request = begin(laid);
             while !request.test().unwrap() {}
         }
-        Form::Awaits => sleep_on(sheets.start()).unwrap(),
+        Form::Awaits => sleep_on(begin(laid)).unwrap(),
         Form::IsCounted => {
             let counter = Counter::default();
             // SAFETY: the counter is waited for.
-            unsafe { sheets.start().count_in(NonNull::from(&counter)) };
+            unsafe { begin(laid).count_in(NonNull::from(&counter)) };
             context.wait_counter(&counter, 1).unwrap();
         }
         Form::IsTold => {
             let (tell, told) = std::sync::mpsc::channel();
-            sheets.start().then(move |_, ended| tell.send(ended).unwrap());
+            begin(laid).then(move |_, ended| tell.send(ended).unwrap());
             let mut got = None;
             let mut look = || {
                 got = got.take().or_else(|| told.try_recv().ok());
@@ -207,12 +205,20 @@ pub(crate) fn exchange(team: &Team, round: usize, form: Form) {
             got.unwrap().unwrap();
         }
         Form::Persists => {
-            let mut kept = sheets.persistent();
+            // SAFETY: the callers keep the sheets longer, and nobody uses them meanwhile.
+            let mut kept = unsafe { laid.persistent() }.unwrap();
             kept.start().unwrap();
             kept.wait().unwrap();
         }
         // It waits.
-        Form::Drops => drop(sheets.start()),
+        Form::Drops => drop(begin(laid)),
     }
+}
+
+pub(crate) fn exchange(team: &Team, round: usize, form: Form) {
+    let mut sheets = Sheets::new(team, round);
+    sheets.fill(round);
+    let (give, get) = sheets.parts();
+    carry_out(team, team.all_to_all_w(give, get).unwrap(), form);
     sheets.check(round);
 }

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::lock::ContextLock;
 use crate::state::Told;
 #[cfg(all(test, not(loom)))]
-use crate::state::{Barrier, Peer};
+use crate::state::{Barrier, Collectives, Peer};
 use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::trace::{Subject, Trace};
@@ -192,7 +192,7 @@ impl ContextBuilder {
         config: Config,
         candidates: Vec<Candidate>,
     ) -> Result<Shared> {
-        let Connected { links, datagrams, peers, windows, tallies, flags, crowded, barrier, hosts } =
+        let Connected { links, datagrams, peers, windows, tallies, flags, crowded, collectives, hosts } =
             connected;
         let status = self.status_page(&*job)?;
         let subject = Subject {
@@ -216,7 +216,7 @@ impl ContextBuilder {
             lock: ContextLock::new(Arc::clone(&crowding)),
             link_sleepers: LinkSleepers::new(&links, &peers),
             references: super::one_reference::Ledger::default(),
-            state: UnsafeCell::new(State::new(links, datagrams, peers, barrier, told)),
+            state: UnsafeCell::new(State::new(links, datagrams, peers, collectives, told)),
             windows: windows.iter().map(|window| PeerWindow::new(window.as_ref())).collect(),
             listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
@@ -253,7 +253,7 @@ impl ContextBuilder {
             tallies: Tallies::alone(),
             flags: Flags::new(0, 0, &[Vec::new()], &[]),
             crowded: false,
-            barrier: Barrier::default(),
+            collectives: Collectives::new(Barrier::default(), false),
             hosts: Box::new([0]),
         };
         Ok(Context { shared: Arc::new(self.shared(connected, job, config, Vec::new())?) })

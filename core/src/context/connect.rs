@@ -4,14 +4,14 @@ use super::adaptive_wait::look_until;
 use super::card::{address_in, card_key, cores_of, epoch_of, hosts, own_card, plain_address};
 use super::flags::{self, Flags};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
-use super::steps::barrier_steps;
+use super::steps::{barrier_steps, exchanges_meet};
 use super::tally::{Places, Tallies};
 use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::state::{Barrier, Peer, PeerState, Route};
+use crate::state::{Barrier, Collectives, Peer, PeerState, Route};
 use crate::transport::{
     Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };
@@ -29,8 +29,8 @@ pub(super) struct Connected {
     /// More tasks on this machine than cores for them.
     pub(super) crowded: bool,
     pub(super) flags: Flags,
-    /// What this task does in barriers.
-    pub(super) barrier: Barrier,
+    /// What this task does in barriers and exchanges.
+    pub(super) collectives: Collectives,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,
 }
@@ -81,7 +81,10 @@ pub(super) fn connect(
         windows,
         tallies,
         crowded: crowded(&cards, addresses, job.task()),
-        barrier: Barrier::new(&barrier_steps(job.task(), &cards, &hosts)),
+        collectives: Collectives::new(
+            Barrier::new(&barrier_steps(job.task(), &cards, &hosts)),
+            exchanges_meet(job.task(), &cards, &hosts),
+        ),
         flags,
         hosts,
     })

@@ -1,4 +1,4 @@
-//! What a task does in a barrier of all tasks: the choice among schedules.
+//! What a task does in a barrier of all tasks, and in an exchange: the choice among schedules.
 
 use super::card::cores_of;
 use crate::transport::PeerId;
@@ -19,6 +19,19 @@ const RADIX: usize = 4;
 pub(super) fn barrier_steps(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> Script {
     let n = cards.len();
     let at = Place::all(me as usize, n);
+    let (here, meet) = here(me, cards, hosts);
+    let hosts = Hosts::of(hosts.iter().map(|host| u64::from(*host)));
+    let mut script = Script::default();
+    if hosts.len() == n || hosts.len() == 1 && !meet {
+        doubling::barrier(&mut script, at, 2);
+    } else {
+        levels::barrier(&mut script, at, &hosts, if meet { here } else { RADIX });
+    }
+    script
+}
+
+/// How many tasks share this one's machine, and whether they meet at the first of them.
+fn here(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> (usize, bool) {
     let here: Vec<&Vec<u8>> = cards
         .iter()
         .zip(hosts)
@@ -26,15 +39,13 @@ pub(super) fn barrier_steps(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> Scr
         .map(|(card, _)| card)
         .collect();
     let cores = cores_of(&here);
-    let meet = (1..=CORES_OF_A_ROOT).contains(&cores) && here.len() > cores;
-    let hosts = Hosts::of(hosts.iter().map(|host| u64::from(*host)));
-    let mut script = Script::default();
-    if hosts.len() == n || hosts.len() == 1 && !meet {
-        doubling::barrier(&mut script, at, 2);
-    } else {
-        levels::barrier(&mut script, at, &hosts, if meet { here.len() } else { RADIX });
-    }
-    script
+    (here.len(), (1..=CORES_OF_A_ROOT).contains(&cores) && here.len() > cores)
+}
+
+/// Whether all tasks meet at the first one in exchanges: if they do in barriers, on one machine.
+/// Everybody decides by everybody's card, and so the same.
+pub(super) fn exchanges_meet(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> bool {
+    here(me, cards, hosts) == (cards.len(), true)
 }
 
 #[cfg(test)]
@@ -127,6 +138,12 @@ mod tests {
         assert_eq!(longest(&[(2, 8), (2, 8)]), Some(2 * 7 + 2), "one of each machine talks to the other one");
         assert_eq!(longest(&[(1, 1), (1, 1), (1, 1), (1, 1)]), Some(4), "a task on each machine");
         assert_eq!(longest(&[(1, 1)]), Some(0));
+        let meets = |cores: usize, tasks: usize, hosts: &[u32]| {
+            let mask: Vec<u8> = vec![0xff; cores / 8];
+            exchanges_meet(1, &vec![card(&mask); tasks], hosts)
+        };
+        assert!(meets(8, 9, &[0; 9]) && !meets(8, 8, &[0; 8]));
+        assert!(!meets(8, 18, &[[0; 9], [9; 9]].concat()), "two machines");
         let silent = barrier_steps(0, &vec![Vec::new(); 8], &[0; 8]);
         assert_eq!(Barrier::new(&silent).acts.len(), 2 * 3, "nothing is known of the cores");
         let bound = [0b1, 0b10, 0b100, 0b1000].map(|mask| card(&[mask])).to_vec();

@@ -1,7 +1,9 @@
 //! The exchange of small values: everybody gets everybody's.
 //!
 //! It runs a schedule of `lapis_schedules` over packets. Tasks may be one call ahead of each other,
-//! never two, so data is kept by call and tag.
+//! never two, so data is kept by call, sender and tag. Rounds in which everybody sends and receives
+//! need as many switches of tasks each as there are tasks on a core: where tasks of one machine
+//! outnumber its cores, all give their value to the first one, which gives everybody all.
 
 use crate::Context;
 use crate::context::{Awaited, Checked, Locked};
@@ -10,7 +12,7 @@ use crate::state::{Blocks, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
-use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling};
+use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling, phase_and_tag, tree};
 
 /// What an exchange works on: the caller's value, everybody's, and what a schedule keeps.
 struct Buffers<'a> {
@@ -39,6 +41,16 @@ impl Buffers<'_> {
     }
 }
 
+/// Bits of a packet's tag.
+const TAG: u32 = 8;
+
+/// A schedule's tag as packets have it: two bits for the phase, and the round.
+fn packed(tag: u32) -> u32 {
+    let (phase, round) = phase_and_tag(tag);
+    debug_assert!(phase < 4 && round < 64, "tag {round} in phase {phase} of an exchange");
+    phase << 6 | round
+}
+
 impl Context {
     /// Gives everybody everybody's value, by task. All values have the same length.
     ///
@@ -61,9 +73,15 @@ impl Context {
 
     fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         let (me, n) = (self.shared.task as usize, self.shared.tasks as usize);
-        let number = self.locked().collectives.exchanges.enter();
+        let (number, meet) = {
+            let exchanges = &mut self.locked().collectives.exchanges;
+            (exchanges.enter(), exchanges.meet)
+        };
         let mut script = Script::default();
-        doubling::all_gather_any(&mut script, Place::all(me, n), value.len());
+        match meet {
+            true => tree::all_gather(&mut script, Place::all(me, n), value.len(), n),
+            false => doubling::all_gather_any(&mut script, Place::all(me, n), value.len()),
+        }
         let (output, scratch) = (vec![0; n * value.len()], vec![0; script.scratch]);
         let mut buffers = Buffers { input: value, output, scratch };
         let mut begun = Vec::new();
@@ -94,7 +112,7 @@ impl Context {
     fn await_blocks(&self, from: PeerId, number: u64, tag: u32, len: usize) -> Result<Vec<u8>> {
         let all_there = |locked: &mut Locked<'_>| -> Checked<Blocks> {
             let state = &mut **locked;
-            let key = (number, tag);
+            let key = (number, from, packed(tag));
             if state.collectives.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
                 return Ok(state.collectives.exchanges.inbox.remove(&key));
             }
@@ -119,7 +137,7 @@ impl Locked<'_> {
         loop {
             let room = self.room_to(to).saturating_sub(MAX_HEADER).max(1);
             let n = room.min(bytes.len() - offset);
-            let mut header = Header::new(Kind::Gather, 0, number << 8 | u64::from(tag));
+            let mut header = Header::new(Kind::Gather, 0, number << TAG | u64::from(packed(tag)));
             header.total = bytes.len() as u64;
             header.extra[0] = offset as u64;
             self.send_packet(to, &header, &[], &bytes[offset..offset + n])?;
@@ -134,7 +152,7 @@ impl Locked<'_> {
         if self.refused_as_over(source) {
             return;
         }
-        let key = (header.subject >> 8, (header.subject & 0xff) as u32);
+        let key = (header.subject >> TAG, source, header.subject as u32 & ((1 << TAG) - 1));
         let (total, offset) = (header.total, header.extra[0]);
         // 16384 tasks × 8 bytes is what an address table needs; this leaves room for larger values.
         if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {

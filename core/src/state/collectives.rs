@@ -34,8 +34,9 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
-    pub(crate) fn new(barrier: Barrier) -> Self {
-        Self { barrier, exchanges: Exchanges::default() }
+    /// `meet`: in exchanges, all meet at the first task.
+    pub(crate) fn new(barrier: Barrier, meet: bool) -> Self {
+        Self { barrier, exchanges: Exchanges { meet, ..Exchanges::default() } }
     }
 }
 
@@ -72,11 +73,14 @@ pub(crate) struct Barrier {
 /// Data of exchanges.
 #[derive(Default)]
 pub(crate) struct Exchanges {
+    /// All meet at the first task, which gives everybody everything.
+    pub(crate) meet: bool,
     /// Exchanges this task has entered.
     pub(crate) entered: u64,
     /// Exchanges that this task is in.
     pub(crate) under_way: u32,
-    pub(crate) inbox: HashMap<(u64, u32), Blocks>,
+    /// By number of the exchange, sender, and tag.
+    pub(crate) inbox: HashMap<(u64, PeerId, u32), Blocks>,
 }
 
 #[derive(Default)]

@@ -72,7 +72,7 @@ impl<C> State<C> {
         links: Vec<Link>,
         datagrams: Vec<Option<Box<Datagrams>>>,
         peers: Vec<Peer>,
-        barrier: Barrier,
+        collectives: Collectives,
         told: Told,
     ) -> Self {
         let mut state = Self {
@@ -81,7 +81,7 @@ impl<C> State<C> {
             sending: Sending::new(),
             receiving: Receiving::new(),
             operations: Operations::new(told.trace),
-            collectives: Collectives::new(barrier),
+            collectives,
             regions: Regions::default(),
             dispatching: 0,
             statistics: told.counts,

@@ -248,7 +248,7 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
 #[test]
 fn sends_of_large_groups_meet_receives_of_their_length() {
     use crate::Step;
-    let logarithmic: [(&str, Steps<'_>); 9] = [
+    let logarithmic: [(&str, Steps<'_>); 10] = [
         ("barrier", &|o, at| doubling::barrier(o, at, 4)),
         ("broadcast", &|o, at| tree::broadcast(o, at, at.n / 3, 5, 4)),
         ("two trees", &|o, at| two_trees::broadcast(o, at, at.n / 3, 5, 2)),
@@ -256,6 +256,7 @@ fn sends_of_large_groups_meet_receives_of_their_length() {
         ("allreduce", &|o, at| doubling::all_reduce(o, at, 5)),
         ("Rabenseifner", &|o, at| doubling::all_reduce_by_halves(o, at, 1_000_003)),
         ("Bruck", &|o, at| doubling::all_gather_any(o, at, 5)),
+        ("up and down", &|o, at| tree::all_gather(o, at, 5, 4)),
         ("scan", &|o, at| doubling::scan(o, at, 5)),
         ("gather", &|o, at| tree::gather(o, at, at.n / 3, 5, 2)),
     ];

@@ -75,6 +75,9 @@ fn all_gathers_give_everybody_everything() {
             expected: &|_, i| value(i / 2, i % 2),
         };
         any.check("Bruck");
+        for k in [2, 3, n] {
+            Case { script: &|o, at| tree::all_gather(o, at, 2, k), ..any }.check("up and down a tree");
+        }
         if n.is_power_of_two() {
             Case { script: &|o, at| doubling::all_gather(o, at, 2), ..any }.check("doubling");
         }

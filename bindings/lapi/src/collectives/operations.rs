@@ -1,7 +1,7 @@
 //! The collectives: what each one's arguments come to.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
-pub(crate) use super::layouts::alltoallw;
+pub(crate) use super::layouts::{allgatherw, alltoallw, bcastw, gatherw, neighboursw, scatterw};
 use super::outcome::Outcome;
 use super::values::type_of;
 use super::{Form, Work, by_rank, list, run};
