@@ -7,9 +7,9 @@ pub(crate) use one_sided::{Access, Local, Remote};
 use crate::ffi::{
     FI_ADDR_STR, FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
     FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_REMOTE_READ, FI_TRANSMIT, fi_addr_t, fi_av_attr,
-    fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    fi_context2, fi_msg, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
-use crate::library::{Info, Library};
+use crate::library::{Info, Library, close};
 use crate::provider;
 use crate::queue::Queue;
 use lapis_core::transport::TransportError;
@@ -423,20 +423,6 @@ fn zeroed_av() -> fi_av_attr {
 #[cold]
 fn missing() -> TransportError {
     TransportError::Io("this provider lacks a function that every endpoint needs".to_owned())
-}
-
-/// # Safety
-/// `object` is null or begins with the head of an open libfabric object that nobody uses any more.
-pub(crate) unsafe fn close(object: *mut fid) {
-    if object.is_null() {
-        return;
-    }
-    // SAFETY: the caller's promise: it is open and has its table.
-    unsafe {
-        if let Some(close) = (*(*object).ops).close {
-            close(object);
-        }
-    }
 }
 
 impl Drop for Registration {

@@ -1,6 +1,6 @@
 //! libfabric's shared library: found at run time, never unloaded.
 
-use crate::ffi::{fi_fabric_attr, fi_info, fid_fabric};
+use crate::ffi::{fi_fabric_attr, fi_info, fid, fid_fabric};
 use lapis_core::transport::TransportError;
 use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -169,5 +169,21 @@ impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: allocated by libfabric and freed once.
         unsafe { (self.library.free_info)(self.head) };
+    }
+}
+
+/// Closes an object of libfabric's.
+///
+/// # Safety
+/// `object` is null or begins with the head of an open libfabric object that nobody uses any more.
+pub(crate) unsafe fn close(object: *mut fid) {
+    if object.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise: it is open and has its table.
+    unsafe {
+        if let Some(close) = (*(*object).ops).close {
+            close(object);
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! The completion queue: what has ended, and how to sleep until something does.
 
-use crate::endpoint::close;
 use crate::ffi::{
     FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_REMOTE_CQ_DATA,
     FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE, fi_cntr_attr, fi_cq_attr, fi_cq_data_entry,
     fi_cq_err_entry, fi_wait_obj, fid, fid_cntr, fid_cq, fid_domain, fid_fabric,
 };
+use crate::library::close;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
