@@ -131,6 +131,12 @@ impl ContextLock {
         self.enter_slot(thread_word())
     }
 
+    /// The same unless the thread holds the lock already.
+    #[inline(always)]
+    pub(crate) fn enter_biased_outermost(&self) -> Option<Section<'_>> {
+        self.enter_biased().filter(|section| section.slot.is_some())
+    }
+
     /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
     fn enter_slot(&self, me: usize) -> Option<Section<'_>> {

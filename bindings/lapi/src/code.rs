@@ -103,9 +103,21 @@ impl Code {
         if handler < self.low { handler } else { self.relative(target, handler) }
     }
 
-    fn relative(&self, target: u32, handler: u64) -> u64 {
+    /// The same for one that stands for itself at every target, as far as is known at once.
+    #[inline(always)]
+    pub(crate) fn same_everywhere(&self, handler: u64) -> bool {
+        handler < self.low || self.elsewhere(handler).load(Ordering::Relaxed) == handler
+    }
+
+    /// Where is remembered that a handler is in no object of this process.
+    #[inline(always)]
+    fn elsewhere(&self, handler: u64) -> &AtomicU64 {
         // Functions are aligned, and those of one library differ in the middle of their addresses.
-        let elsewhere = &self.elsewhere[(handler >> 4) as usize % ELSEWHERE];
+        &self.elsewhere[(handler >> 4) as usize % ELSEWHERE]
+    }
+
+    fn relative(&self, target: u32, handler: u64) -> u64 {
+        let elsewhere = self.elsewhere(handler);
         if elsewhere.load(Ordering::Relaxed) == handler {
             return handler;
         }

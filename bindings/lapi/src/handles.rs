@@ -111,7 +111,12 @@ impl Drop for Entered {
 /// signal handler that interrupted another call where it changes what both would use.
 #[inline(always)]
 pub(crate) fn get(handle: lapi_handle_t) -> Result<Entered, c_int> {
-    let instance = live(handle)?;
+    enter(live(handle)?)
+}
+
+/// The same with the instance.
+#[inline(always)]
+pub(crate) fn enter(instance: &'static Instance) -> Result<Entered, c_int> {
     match instance.context.begin_call() {
         Call::Amid => Err(amid()),
         call => Ok(Entered { instance, call }),

@@ -46,10 +46,22 @@ impl Context {
         if without(Optimization::ShortSection) {
             return None;
         }
-        let shared: &Shared = &self.shared;
-        let section = shared.lock.enter_biased()?;
-        shared.references.begin();
-        Some(ShortSection { context: self, shared, section })
+        Some(self.in_section(self.shared.lock.enter_biased()?))
+    }
+
+    /// The same unless the thread holds the lock already.
+    #[inline(always)]
+    pub(crate) fn outermost_section(&self) -> Option<ShortSection<'_>> {
+        if without(Optimization::ShortSection) {
+            return None;
+        }
+        Some(self.in_section(self.shared.lock.enter_biased_outermost()?))
+    }
+
+    #[inline(always)]
+    fn in_section<'a>(&'a self, section: Section<'a>) -> ShortSection<'a> {
+        self.shared.references.begin();
+        ShortSection { context: self, shared: &self.shared, section }
     }
 
     /// The lock has just been taken.

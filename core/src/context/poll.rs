@@ -5,6 +5,11 @@ use super::progress::Polled;
 use super::wait::Checked;
 use super::{AdaptiveWait, Context, Locked};
 use crate::error::Result;
+use crate::state::Inbound;
+
+/// Messages that a call handles that waits for one: of a stream, the next ones are there, too, and
+/// a call costs as much as some of them.
+const MESSAGES: u64 = 64;
 
 /// Messages whose sending and whose receiving has ended.
 type Ended = (u64, u64);
@@ -45,7 +50,8 @@ impl Context {
     }
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
-    /// `looks` times; the last look is one at everything. Says whether a sending and whether a
+    /// `looks` times; the last look is one at everything. Of a stream some tens of messages are
+    /// handled. Says whether a sending and whether a
     /// receiving has ended; `None`: another thread holds the lock, and nothing has happened but
     /// that it may have the core.
     ///
@@ -91,9 +97,13 @@ impl Locked<'_> {
             self.begin_polling();
         }
         loop {
+            let mut last = before;
             self.watch(|now| {
                 left = left.saturating_sub(1);
-                now != before || left <= 1
+                let goes_on = Inbound::is_whole_turn(now.1.wrapping_sub(last.1))
+                    && now.1.wrapping_sub(before.1) < MESSAGES;
+                last = now;
+                (now != before && !goes_on) || left <= 1
             });
             if self.ended() == before {
                 if spins && left <= 1 {

@@ -130,9 +130,9 @@ unsafe impl Send for Shared {}
 /// passes around, and whom to tell of errors that belong to no call.
 #[derive(Default)]
 pub struct RawHooks {
-    /// Calls a header handler by an address that the interface gave out. Runs in the dispatcher,
-    /// under the lock.
-    pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Delivery>,
+    /// Calls a header handler by an address that the interface gave out; `None` where it wants
+    /// nothing to be stored or run. Runs in the dispatcher, under the lock.
+    pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Option<Delivery>>,
     /// Calls a completion handler by function and argument.
     pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
     /// Told when an operation with a peer counts a counter that has a

@@ -86,6 +86,12 @@ impl<C> Delivery<C> {
         Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
     }
 
+    /// Whether there is more to do than [`bury`](Self::bury) leaves to do.
+    #[inline(always)]
+    pub(crate) fn wants_something(&self) -> bool {
+        self.drop || self.completion.is_some() || !matches!(self.into, Destination::Discard)
+    }
+
     /// Not now: the packet comes again.
     pub fn later() -> Self {
         Self { drop: true, ..Self::bury() }

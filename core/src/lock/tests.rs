@@ -162,6 +162,24 @@ fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
     assert!(!lock.held_by_me());
 }
 
+#[test]
+fn a_section_of_a_call_that_is_within_no_other_is_refused_to_who_holds_the_lock() {
+    let lock = ContextLock::for_tests();
+    for _ in 0..STREAK + 2 {
+        let _once = lock.guard();
+    }
+    let Some(section) = lock.enter_biased_outermost() else {
+        assert!(!lock.words.can_bias);
+        return;
+    };
+    assert!(lock.held_by_me() && lock.enter_biased_outermost().is_none());
+    assert!(lock.enter_biased().is_some(), "one that nests");
+    lock.leave_biased(section);
+    assert!(!lock.held_by_me());
+    let _held = lock.guard();
+    assert!(lock.enter_biased_outermost().is_none());
+}
+
 /// Whoever waits lets others in, and may hold the lock in another way afterwards.
 #[test]
 fn a_section_in_which_the_bias_was_lost_lets_go_of_the_lock_all_the_same() {

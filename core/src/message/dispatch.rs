@@ -7,8 +7,8 @@ use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
 use crate::counter::Counter;
 use crate::datagrams::trouble;
-use crate::error::{Access, Error, Reason};
-use crate::handlers::{Incoming, Run, TABLE_END};
+use crate::error::{Access, Reason};
+use crate::handlers::{Incoming, Run};
 use crate::state::Ended;
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
@@ -73,11 +73,22 @@ impl Locked<'_> {
         self.count_received(path, data.len());
         let incoming =
             Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
-        let delivery = self.call_header_handler(handler, &incoming);
-        if delivery.drop || delivery.completion.is_some() || !matches!(delivery.into, Destination::Discard) {
+        let wanted = match self.shared().handlers.get(handler) {
+            Some(Handler::Closure(f)) => {
+                let delivery = self.out(|context| f(context, &incoming));
+                if delivery.wants_something() {
+                    return self.deliver_short(source, delivery, packet);
+                }
+                // There is nothing in it to drop, which the compiler doesn't see.
+                std::mem::forget(delivery);
+                None
+            }
+            Some(Handler::Address(address)) => self.call_raw_handler(*address, &incoming),
+            None => self.call_unlisted_handler(handler, &incoming),
+        };
+        if let Some(delivery) = wanted {
             return self.deliver_short(source, delivery, packet);
         }
-        std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
         self.delivered(source, number);
         // SAFETY: the origin handed back an address that this task gave out.
         unsafe { self.count_at(target_counter, source) };
@@ -177,38 +188,6 @@ impl Locked<'_> {
                 self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
             }
             _ => self.begin_pull(source, header, destination, arrival),
-        }
-    }
-
-    #[inline(always)]
-    fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
-        if handler < TABLE_END {
-            match self.shared().handlers.get(handler) {
-                Some(Handler::Closure(f)) => return self.out(|context| f(context, incoming)),
-                Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),
-                None if self.shared().handlers.may_come(handler) => return Delivery::later(),
-                None => {}
-            }
-        } else {
-            return self.call_raw_handler(handler, incoming);
-        }
-        self.report(Error::HeaderHandlerNull { origin: incoming.source, handler }, incoming.source);
-        Delivery::bury()
-    }
-
-    #[inline(always)]
-    fn call_raw_handler(&mut self, address: u64, incoming: &Incoming<'_>) -> Delivery {
-        match self.shared().hooks.header {
-            // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
-            // trust each other's.
-            Some(call) => self.out(|context| unsafe { call(context, address, incoming) }),
-            None => {
-                self.report(
-                    Error::HeaderHandlerNull { origin: incoming.source, handler: address },
-                    incoming.source,
-                );
-                Delivery::bury()
-            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::{Aside, Attempt, Short};
 use crate::Context;
 use crate::context::State;
 use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
+use crate::error::Result;
 use crate::stats::Path;
 use crate::sync::spin_loop;
 use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
@@ -180,6 +181,23 @@ impl Context {
         }
     }
 
+    /// Sends a message that fits a slot in the lane to its target, from a call of the program's that
+    /// is within no other one: such a call need not be begun.
+    ///
+    /// Nothing beside the message is stored, and nothing is called: see [`Short`].
+    #[inline(always)]
+    pub fn send_in_slot(&self, message: &Short<'_>) -> InSlot<'_> {
+        if message.data.len() > INLINE || !self.shared.alive.here() {
+            return InSlot::Unfit;
+        }
+        let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
+        match section.send_in_lane(message) {
+            Some(0) => InSlot::Sent,
+            Some(news) => InSlot::Wanted(Wanted { section, target: message.target, news }),
+            None => InSlot::Unfit,
+        }
+    }
+
     /// The same for one that no slot has room for.
     #[inline(never)]
     fn send_long_at_once(&self, message: &Aside<'_>) -> Attempt {
@@ -239,6 +257,39 @@ impl Context {
             Some(news) => locked.attend(message.target, news),
             None if self.usable().is_ok() => locked.am_short_by_table(message),
             None => Attempt::Unfit,
+        }
+    }
+}
+
+/// How a try of [`Context::send_in_slot`] went.
+pub enum InSlot<'a> {
+    /// The message is on its way.
+    Sent,
+    /// So it is, and its receiver wants something.
+    Wanted(Wanted<'a>),
+    /// It can't go this way; nothing has happened.
+    Unfit,
+}
+
+/// What the receiver of a message wants of its sender: to be woken, mostly.
+pub struct Wanted<'a> {
+    section: ShortSection<'a>,
+    target: PeerId,
+    news: u32,
+}
+
+impl Wanted<'_> {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The receiver is gone.
+    #[cold]
+    #[inline(never)]
+    pub fn attend(self) -> Result<()> {
+        let mut locked = self.section.keep();
+        match locked.attend(self.target, self.news) {
+            Attempt::Unfit => Err(locked.link_failed(self.target, Status::PeerDown)),
+            _ => Ok(()),
         }
     }
 }

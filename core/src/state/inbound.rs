@@ -68,6 +68,12 @@ impl Inbound {
         STREAM_TURN.min(MESSAGES - self.since)
     }
 
+    /// Whether so many messages that were handled in a row are all that a stream is allowed: others
+    /// are there, mostly.
+    pub(crate) fn is_whole_turn(handled: u64) -> bool {
+        handled >= STREAM_TURN.into()
+    }
+
     /// So many have been handled.
     #[inline(always)]
     pub(crate) fn end_turn(&mut self, handled: u32) {

@@ -26,6 +26,7 @@ pub(crate) use adaptive_wait::AdaptiveWait;
 pub(crate) use collectives::{Act, Barrier, Blocks, Collectives, STEPS};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
+pub(crate) use inbound::Inbound;
 pub(crate) use links::Links;
 pub(crate) use operations::{Ended, Operation, Operations, Transfer, Waiting};
 pub(crate) use peers::{Begun, Peer, PeerState, Peers, Route, Silence};

@@ -1,6 +1,7 @@
 //! Data gather/scatter programs: the commands of LAPI_Util, and LAPI_DGSP_XFER.
 
-use super::transfer::{hint, user_header};
+use super::amsend::user_header;
+use super::transfer::hint;
 use crate::abi::*;
 use crate::dgsp::layout::{self, SHORT};
 use crate::dgsp::registry::{self, Program};

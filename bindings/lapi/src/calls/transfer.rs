@@ -1,28 +1,13 @@
-//! LAPI_Amsend, LAPI_Put and LAPI_Get.
+//! LAPI_Put and LAPI_Get.
 
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::notify::{get_notify, send_notify};
 use crate::handles::{self, Instance};
-use lapis_core::message::{
-    AmSend, Bulk, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Short, Source, bytes,
-};
+use lapis_core::message::{Bulk, Destination, GetArgs, PutArgs, Source};
 use lapis_core::{Counter, Notify};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ptr::NonNull;
-
-/// An active message, as both LAPI_Amsend and LAPI_Xfer give it.
-pub(super) struct Am {
-    pub(super) tgt: c_uint,
-    pub(super) hdr_hdl: u64,
-    pub(super) uhdr: *mut c_void,
-    pub(super) uhdr_len: c_uint,
-    pub(super) udata: *mut c_void,
-    pub(super) udata_len: c_ulong,
-    pub(super) tgt_cntr: u64,
-    pub(super) origin: Notify,
-    pub(super) cmpl_cntr: *mut lapi_cntr_t,
-}
 
 /// A put or a get, as the calls and LAPI_Xfer give them.
 pub(super) struct Rma {
@@ -32,51 +17,6 @@ pub(super) struct Rma {
     pub(super) org_addr: *mut c_void,
     pub(super) tgt_cntr: u64,
     pub(super) origin: Notify,
-}
-
-//= LAPI Guide, LAPI_Amsend, transfers a user message to a task
-pub(crate) unsafe extern "C" fn amsend(
-    hndl: lapi_handle_t,
-    tgt: c_uint,
-    hdr_hdl: *mut c_void,
-    uhdr: *mut c_void,
-    uhdr_len: c_uint,
-    udata: *mut c_void,
-    udata_len: c_ulong,
-    tgt_cntr: *mut lapi_cntr_t,
-    org_cntr: *mut lapi_cntr_t,
-    cmpl_cntr: *mut lapi_cntr_t,
-) -> c_int {
-    let (hdr_hdl, tgt_cntr) = (hdr_hdl.addr() as u64, tgt_cntr.addr() as u64);
-    // Most messages are short: whatever speaks against that is the general path's to find.
-    let sound = hdr_hdl != 0 && cmpl_cntr.is_null() && (udata_len == 0 || !udata.is_null());
-    if sound
-        && udata_len <= Short::LONGEST
-        && let Ok(instance) = handles::get(hndl)
-    {
-        // SAFETY: the caller's promise.
-        let sent = unsafe {
-            let data = bytes(udata.cast(), udata_len);
-            let handler = instance.code.portable(tgt, hdr_hdl);
-            if uhdr_len == 0 && tgt_cntr == 0 {
-                instance.context.try_send_short(&Short::plain(tgt, handler, data))
-            } else {
-                send_short(&instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)
-            }
-        };
-        if sent {
-            // SAFETY: the caller's promise.
-            unsafe { count(&instance, org_cntr, tgt) };
-            return LAPI_SUCCESS;
-        }
-    }
-    let origin = Notify::counter(org_cntr.cast::<Counter>());
-    let message = Am { tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, origin, cmpl_cntr };
-    match handles::get(hndl) {
-        // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { send(&instance, message, Bulk::AsConfigured) }),
-        Err(code) => code,
-    }
 }
 
 /// The origin's counter counts, if there is one.
@@ -89,95 +29,6 @@ pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt:
     if let Some(counter) = unsafe { org_cntr.cast::<Counter>().as_ref() } {
         instance.context.count(counter, tgt);
     }
-}
-
-/// A short message with a user header, a target counter or both. False: it can't go this way,
-/// nothing has happened.
-///
-/// # Safety
-/// As for [`send`].
-#[inline(never)]
-unsafe fn send_short(
-    instance: &Instance,
-    (target, handler, target_counter): (c_uint, u64, u64),
-    (uhdr, uhdr_len): (*const c_void, c_uint),
-    data: &[u8],
-) -> bool {
-    if uhdr_len as usize > MAX_USER_HEADER || (uhdr.is_null() && uhdr_len != 0) {
-        return false;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let user_header = bytes(uhdr.cast(), uhdr_len.into());
-        let message = Short::new(target, handler, user_header, data, target_counter);
-        instance.context.try_send_short(&message)
-    }
-}
-
-/// # Safety
-/// Buffers and counters are valid as the guide demands.
-#[inline(always)]
-pub(super) unsafe fn send(instance: &Instance, message: Am, bulk: Bulk) -> Outcome {
-    //= LAPI Guide, LAPI_Amsend, LAPI_ERR_ORG_ADDR_NULL
-    if message.udata.is_null() && message.udata_len != 0 {
-        return Err(LAPI_ERR_ORG_ADDR_NULL);
-    }
-    // SAFETY: the caller's promise.
-    let user_header =
-        unsafe { user_header(instance, message.tgt, message.hdr_hdl, message.uhdr, message.uhdr_len) }?;
-    if message.udata_len > LAPI_MAX_MSG_SZ {
-        return Err(LAPI_ERR_DATA_LEN);
-    }
-    let send = AmSend {
-        target: message.tgt,
-        handler: instance.code.portable(message.tgt, message.hdr_hdl),
-        user_header,
-        source: Source::Contiguous(message.udata.cast(), message.udata_len),
-        target_counter: message.tgt_cntr,
-        origin: message.origin,
-        completion: Notify::counter(message.cmpl_cntr.cast::<Counter>()),
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        match bulk {
-            Bulk::AsConfigured => instance.context.am_send(send),
-            wish => instance.context.am_send_by(send, wish),
-        }
-    }
-    .map_err(failure::of)
-}
-
-/// The user header of an active message, once it and the handler are checked.
-///
-/// # Safety
-/// `uhdr` is NULL or readable for `uhdr_len` bytes.
-//= LAPI Guide, LAPI_Amsend, LAPI_ERR_UHDR_NULL, LAPI_ERR_UHDR_LEN, LAPI_ERR_HDR_LEN, LAPI_ERR_HDR_HNDLR_NULL
-#[inline(always)]
-pub(super) unsafe fn user_header<'a>(
-    instance: &Instance,
-    tgt: c_uint,
-    handler: u64,
-    uhdr: *mut c_void,
-    uhdr_len: c_uint,
-) -> Outcome<&'a [u8]> {
-    // A handler that is NULL is the target's error if nobody checks here.
-    if handler == 0 && instance.context.checks() {
-        return Err(LAPI_ERR_HDR_HNDLR_NULL);
-    }
-    if tgt >= instance.context.tasks() {
-        return Err(LAPI_ERR_TGT);
-    }
-    if uhdr_len == 0 {
-        return Ok(&[]);
-    }
-    if uhdr.is_null() {
-        return Err(LAPI_ERR_UHDR_NULL);
-    }
-    if uhdr_len as usize > MAX_USER_HEADER {
-        return Err(LAPI_ERR_UHDR_LEN);
-    }
-    // SAFETY: not null; the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(uhdr.cast::<u8>(), uhdr_len as usize) })
 }
 
 //= LAPI Guide, LAPI_Put, transfers data to a task
@@ -321,33 +172,6 @@ pub(super) fn hint(flags: c_int) -> Bulk {
     } else {
         Bulk::AsConfigured
     }
-}
-
-/// LAPI_AM_XFER, and LAPI_AM_LW_XFER with `light`.
-///
-/// # Safety
-/// `command` is a lapi_am_t.
-pub(super) unsafe fn xfer_am(instance: &Instance, command: *const lapi_am_t, light: bool) -> Outcome {
-    // SAFETY: the caller's promise; only fields of this structure are read.
-    let c = unsafe { &*command };
-    let (origin, cmpl_cntr) = if light {
-        (Notify::None, std::ptr::null_mut())
-    } else {
-        (send_notify(c.org_cntr, c.shdlr, c.sinfo), c.cmpl_cntr)
-    };
-    let message = Am {
-        tgt: c.tgt,
-        hdr_hdl: c.hdr_hdl,
-        uhdr: c.uhdr,
-        uhdr_len: c.uhdr_len,
-        udata: c.udata,
-        udata_len: c.udata_len,
-        tgt_cntr: c.tgt_cntr,
-        origin,
-        cmpl_cntr,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { send(instance, message, hint(c.flags)) }
 }
 
 /// LAPI_PUT_XFER.

@@ -1,6 +1,6 @@
 //! LAPI_Amsendv, LAPI_Putv and LAPI_Getv.
 
-use super::transfer::user_header;
+use super::amsend::user_header;
 use crate::abi::*;
 use crate::failure::{Outcome, cold};
 use crate::handlers::notify::send_notify;

@@ -1,6 +1,6 @@
 //! LAPI_Xfer.
 
-use super::{dgsp, rmw, transfer, vectors};
+use super::{amsend, dgsp, rmw, transfer, vectors};
 use crate::abi::*;
 use crate::failure::code;
 use crate::handles;
@@ -21,8 +21,8 @@ pub(crate) unsafe extern "C" fn xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xf
         // it says.
         unsafe {
             match *xfer_cmd.cast::<lapi_xfer_type_t>() {
-                LAPI_AM_XFER => transfer::xfer_am(instance, xfer_cmd.cast(), false),
-                LAPI_AM_LW_XFER => transfer::xfer_am(instance, xfer_cmd.cast(), true),
+                LAPI_AM_XFER => amsend::xfer(instance, xfer_cmd.cast(), false),
+                LAPI_AM_LW_XFER => amsend::xfer(instance, xfer_cmd.cast(), true),
                 LAPI_PUT_XFER => transfer::xfer_put(instance, xfer_cmd.cast()),
                 LAPI_GET_XFER => transfer::xfer_get(instance, xfer_cmd.cast()),
                 LAPI_RMW_XFER => rmw::xfer(instance, xfer_cmd.cast()),

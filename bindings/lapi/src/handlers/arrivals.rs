@@ -14,7 +14,7 @@ use lapis_core::{Context, Delivery};
 /// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or
 /// [`RELATIVE`] set.
 //= LAPI Guide, LAPI_Amsend, the header handler
-pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
     if handler & (INTERNAL | RELATIVE) != 0 {
         // SAFETY: the caller's promise.
         return unsafe { not_by_address(context, handler, incoming) };
@@ -25,16 +25,17 @@ pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming
 
 /// # Safety
 /// As for [`header`].
-unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+#[inline(never)]
+unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
     if handler & INTERNAL != 0 {
         // SAFETY: the caller's promise.
-        return unsafe { to_internal(context, handler, incoming) };
+        return Some(unsafe { to_internal(context, handler, incoming) });
     }
     match handler_address(context, handler, incoming.source) {
         // SAFETY: the caller's promise: a function of the program or of an object that the origin
         // has loaded, too.
         Ok(address) => unsafe { call(context, address, incoming, 0) },
-        Err(delivery) => delivery,
+        Err(delivery) => Some(delivery),
     }
 }
 
@@ -71,5 +72,6 @@ unsafe fn with_atoms(context: &Context, handler: u64, incoming: &Incoming<'_>) -
     };
     let incoming = Incoming { user_header, ..*incoming };
     // SAFETY: the caller's promise.
-    Some(unsafe { call(context, address, &incoming, atom) })
+    let delivery = unsafe { call(context, address, &incoming, atom) };
+    Some(delivery.unwrap_or(Delivery::bury()))
 }

@@ -15,12 +15,17 @@ use std::ptr::{NonNull, null_mut};
 const MAGIC: c_int = 0x4c41_5049;
 
 /// Calls a header handler by its address, for a message whose packets hold whole atoms of so many
-/// bytes, or anything with 0.
+/// bytes, or anything with 0. `None`: it wants nothing to be stored or run.
 ///
 /// # Safety
 /// `handler` is the address of a header handler of this program.
 #[inline(always)]
-pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'_>, atom: u64) -> Delivery {
+pub(crate) unsafe fn call(
+    context: &Context,
+    handler: u64,
+    incoming: &Incoming<'_>,
+    atom: u64,
+) -> Option<Delivery> {
     // SAFETY: the caller's promise: the address of a function of this type.
     let call = unsafe { std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize) };
     let mut info = return_info(incoming.len, incoming.source, incoming.data);
@@ -35,7 +40,11 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let buffer = context.lending_held(|| unsafe {
         call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
     });
-    delivery(context, incoming, &info, buffer, completion, argument, atom)
+    let wants_nothing = buffer.is_null() & completion.is_none() & info.dgsp_handle.is_null();
+    if wants_nothing && info.ctl_flags != LAPI_DROP_PKT {
+        return None;
+    }
+    Some(delivery(context, incoming, &info, buffer, completion, argument, atom))
 }
 
 /// What a header handler learns and may change.
@@ -87,8 +96,9 @@ fn aligned(header: &[u8], room: &mut Room) -> *const u8 {
     to
 }
 
+/// What a handler asked for that wants more than a look at the message.
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
-#[inline(always)]
+#[inline(never)]
 fn delivery(
     context: &Context,
     incoming: &Incoming<'_>,

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #define MANY 2000000
+#define STREAM 1000
 static char box[MANY], data[MANY];
 static lapi_cntr_t org;
 static volatile int got, answered;
@@ -75,6 +76,17 @@ int main(void)
     CHECK(me == 1 || value_of(&org) == 1);
     CHECK(me == 0 || got == 1);
     OK(LAPI_Gfence(hndl));
+
+    /* A stream, of which a call handles some messages at once: each call says whether there was one. */
+    for (int i = 0; me == 0 && i < STREAM; i++)
+        OK(LAPI_Amsend(hndl, other, headers[other], NULL, 0, data, 1 + i % 40, NULL, NULL, NULL));
+    while (me == 1 && got < 1 + STREAM) {
+        int before = got;
+        seen = poll(100);
+        CHECK(!(seen & LAPI_RECV_COMPLETE) == (got == before));
+    }
+    OK(LAPI_Gfence(hndl));
+    got = 0;
 
     /* One round that receives a message and sends the answer to it. */
     if (me == 0) {
