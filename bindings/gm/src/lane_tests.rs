@@ -233,7 +233,7 @@ fn what_somebody_without_a_port_writes_into_a_lane_is_not_heard() {
     let known = two.to.peers.len();
     let way = two.to.daemon.attach_port(two.to.node, two.to.node, 4, two.to.key).expect("it is open");
     let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
-    let mut sender = lapis_adapters::soft::Sender::open(parts).expect("maps");
+    let mut sender = lapis_adapters::soft::Sender::open(parts, lapis_copies::Copies::USUAL).expect("maps");
     let mut random = Random(11);
     for _ in 0..5000 {
         let bytes: Vec<u8> = (0..random.next() % 300).map(|_| random.next() as u8).collect();

@@ -56,7 +56,7 @@ impl Port {
         let way = self.daemon.attach_port(self.node, node, number, self.key).map_err(NoWay::Daemon)?;
         match way {
             PortWay::Here { life, board, parts } => {
-                let sender = Sender::open(parts).map_err(|e| {
+                let sender = Sender::open(parts, self.settings.limits).map_err(|e| {
                     tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
                     NoWay::Here(Status::OutOfMemory)
                 })?;

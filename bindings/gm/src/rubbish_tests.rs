@@ -97,7 +97,7 @@ fn datagrams_of_somebody_without_the_secret_are_not_heard() {
     let mut random = Random(7);
     let way = port.daemon.attach_port(port.node, port.node, 2, port.key).expect("it is open");
     let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
-    let mut sender = Sender::open(parts).expect("maps");
+    let mut sender = Sender::open(parts, lapis_copies::Copies::USUAL).expect("maps");
     for _ in 0..20_000 {
         let len = 1 + (random.next() % 2000) as usize;
         let bytes: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();

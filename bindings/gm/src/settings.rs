@@ -1,7 +1,8 @@
 //! What the environment says. In a program with more rights than its user, it says nothing.
 
 use lapis_adapters::channel::Address;
-use lapis_core::config::Environment;
+use lapis_copies::{Copies, Remark, VARIABLE};
+use lapis_core::config::{Environment, processor};
 use std::time::Duration;
 
 /// What a port needs to know at its start.
@@ -18,6 +19,9 @@ pub(crate) struct Settings {
     pub(crate) open_wait: Duration,
     /// LAPIS_GM_COPY is not `windows`: messages may go past the FIFOs.
     pub(crate) copies: bool,
+    /// LAPIS_SHM_COPIES, in the environment or in the tuning file: which copies move what goes by
+    /// lanes.
+    pub(crate) limits: Copies,
     /// LAPIS_GM_LOSS, in percent: so many datagrams are thrown away, for tests.
     pub(crate) loss: u32,
 }
@@ -47,9 +51,23 @@ impl Settings {
             timeout: seconds("LAPIS_GM_TIMEOUT", 60.0),
             open_wait: seconds("LAPIS_GM_OPEN_WAIT", 5.0),
             copies: choice(get("LAPIS_GM_COPY")),
+            limits: limits(environment),
             loss: number("LAPIS_GM_LOSS", 0.0, 50.0) as u32,
         }
     }
+}
+
+/// From where on which copies are taken.
+fn limits(environment: &Environment) -> Copies {
+    let tell = |remark| match remark {
+        Remark::Warning(text) => tracing::warn!(target: "lapis::gm", "{text}"),
+        Remark::Info(text) => tracing::info!(target: "lapis::gm", "{text}"),
+    };
+    lapis_copies::find(environment.get(VARIABLE), environment, true, tell).unwrap_or_else(|why| {
+        let usual = Copies::shipped(&processor()).unwrap_or(Copies::USUAL);
+        tracing::warn!(target: "lapis::gm", "{why}; {usual} is taken");
+        usual
+    })
 }
 
 /// What LAPIS_GM_COPY says.
@@ -80,6 +98,8 @@ mod tests {
         assert_eq!((set.node.as_str(), set.timeout), ("left", Duration::from_millis(250)));
         assert_eq!(set.daemon.as_str(), "x");
         assert!(usual.copies && !of(&[("LAPIS_GM_COPY", "windows")]).copies);
+        assert_eq!(of(&[("LAPIS_SHM_COPIES", "far=7")]).limits.far, 7);
+        assert_eq!(of(&[("LAPIS_SHM_COPIES", "near=7")]).limits, usual.limits);
         assert!(of(&[("LAPIS_GM_COPY", "x")]).copies);
         for bad in ["-1", "x", "1e9", "nan", ""] {
             assert_eq!(of(&[("LAPIS_GM_TIMEOUT", bad)]).timeout, usual.timeout, "{bad}");

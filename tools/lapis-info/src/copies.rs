@@ -10,6 +10,11 @@ use std::path::Path;
 /// Lengths of messages, puts and gets, in bytes.
 const BYTES: [u64; 9] = [8, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
+/// The shortest message that takes more than a packet of a window, and the most data that a packet
+/// of a window's lane has.
+const LONG: u64 = 16 << 10;
+const IN_LANE: u64 = 32 << 10;
+
 /// The table, and what it comes to.
 #[derive(Debug, Serialize)]
 pub(crate) struct Copies {
@@ -32,6 +37,16 @@ struct Choice {
     mapped: &'static str,
     /// Of any memory.
     any: &'static str,
+    windows: InWindows,
+}
+
+/// The same between windows of a host's adapters.
+#[derive(Debug, Serialize)]
+struct InWindows {
+    message_near: &'static str,
+    message_far: &'static str,
+    /// A put or get.
+    any: &'static str,
 }
 
 impl Copies {
@@ -43,9 +58,12 @@ impl Copies {
         let chosen = Chosen::of(value, &processor).map_err(|why| format!("{VARIABLE}: {why}"))?;
         let source = source(&chosen, file, file.and_then(Attempts::of));
         let (limits, file) = (chosen.copies, file.map(|path| path.display().to_string()));
-        let word = config.listing().into_iter().find(|listed| listed.variable.name == "LAPIS_SHM_COPY");
-        let forced = word.and_then(|listed| listed.value).unwrap_or_default();
-        let choices = BYTES.map(|bytes| choice(&limits, bytes, &forced)).into();
+        let word = |name: &str| {
+            let listed = config.listing().into_iter().find(|listed| listed.variable.name == name);
+            listed.and_then(|listed| listed.value).unwrap_or_default()
+        };
+        let forced = (word("LAPIS_SHM_COPY"), word("LAPIS_HPS_COPY"));
+        let choices = BYTES.map(|bytes| choice(&limits, bytes, (&forced.0, &forced.1))).into();
         Ok(Self { processor, source, file, limits: limits.to_string(), choices })
     }
 
@@ -66,11 +84,21 @@ impl Copies {
                 choice.bytes, choice.message_near, choice.message_far, choice.mapped, choice.any
             );
         }
+        let _ = writeln!(
+            out,
+            "\n  {:>8}  {:12} {:12} put, get (windows of a host's adapters: hps)",
+            "bytes", "message near", "message far"
+        );
+        for Choice { bytes, windows, .. } in &self.choices {
+            let InWindows { message_near, message_far, any } = windows;
+            let _ = writeln!(out, "  {bytes:>8}  {message_near:12} {message_far:12} {any}");
+        }
         out.push_str(
             "\n  line: in the slot that tells of the message. caches, past: two copies through the data\n  \
              ring, both tasks at work, by ordinary stores (wide loads from 1 KiB on) or past the caches.\n  \
              stores: the caller's own. attach: the kernel's copy. timed: attach or packets, whichever took\n  \
-             less time with this peer of late. Near or far is found out while messages go.\n",
+             less time with this peer of late. fifo: through the window's FIFO. lane: as a message of that\n  \
+             length. Near or far is found out while messages go.\n",
         );
     }
 }
@@ -99,7 +127,7 @@ fn source(chosen: &Chosen, file: Option<&Path>, attempts: Option<Attempts>) -> S
     text
 }
 
-fn choice(limits: &Limits, bytes: u64, forced: &str) -> Choice {
+fn choice(limits: &Limits, bytes: u64, (forced, windows): (&str, &str)) -> Choice {
     let message = |far: bool| match limits.past(far) {
         _ if bytes <= INLINE as u64 => "line",
         _ if forced == "cma" && bytes > 16 << 10 => "attach",
@@ -112,7 +140,25 @@ fn choice(limits: &Limits, bytes: u64, forced: &str) -> Choice {
         "cma" => "attach",
         _ => "timed",
     };
-    Choice { bytes, message_near: message(false), message_far: message(true), mapped: "stores", any }
+    let (message_near, message_far) = (message(false), message(true));
+    let windows = in_windows(limits, bytes, windows);
+    Choice { bytes, message_near, message_far, mapped: "stores", any, windows }
+}
+
+fn in_windows(limits: &Limits, bytes: u64, forced: &str) -> InWindows {
+    let through = forced == "windows";
+    let message = |far: bool| match limits.past(far) {
+        _ if through || bytes < LONG => "fifo",
+        Some(past) if bytes.min(IN_LANE) >= past.into() => "past",
+        _ => "caches",
+    };
+    let any = match bytes {
+        _ if through => "fifo",
+        _ if bytes >= limits.attach => "timed",
+        _ if bytes < LONG => "fifo",
+        _ => "lane",
+    };
+    InWindows { message_near: message(false), message_far: message(true), any }
 }
 
 #[cfg(test)]
@@ -137,14 +183,24 @@ mod tests {
     #[test]
     fn each_length_has_the_copy_that_the_limits_say() {
         let limits = Limits { far: 100, near_past: None, far_past: Some(4096), attach: 16384 };
-        let all = BYTES.map(|bytes| choice(&limits, bytes, "auto"));
+        let all = BYTES.map(|bytes| choice(&limits, bytes, ("auto", "auto")));
         assert_eq!(all[0].message_far, "line");
         assert_eq!(
             (all[2].message_far, all[3].message_far, all[3].message_near),
             ("caches", "past", "caches")
         );
         assert_eq!((all[3].any, all[4].any), ("packets", "timed"));
-        assert_eq!(choice(&limits, 1 << 20, "cma").message_near, "attach");
-        assert_eq!(choice(&limits, 1 << 20, "double").any, "packets");
+        assert_eq!(choice(&limits, 1 << 20, ("cma", "auto")).message_near, "attach");
+        assert_eq!(choice(&limits, 1 << 20, ("double", "auto")).any, "packets");
+        let windows = |bytes, limits: &Limits, forced| {
+            let InWindows { message_near, message_far, any } = in_windows(limits, bytes, forced);
+            (message_near, message_far, any)
+        };
+        assert_eq!(windows(4096, &limits, "auto"), ("fifo", "fifo", "fifo"));
+        assert_eq!(windows(16384, &limits, "auto"), ("caches", "past", "timed"));
+        assert_eq!(windows(1 << 20, &limits, "windows"), ("fifo", "fifo", "fifo"));
+        let others = Limits { far_past: Some(64 << 10), attach: 32 << 10, ..limits };
+        assert_eq!(windows(16384, &others, "auto"), ("caches", "caches", "lane"));
+        assert_eq!(windows(1 << 20, &others, "auto"), ("caches", "caches", "timed"), "packets are shorter");
     }
 }

@@ -5,6 +5,7 @@
 //! | `netlink.rs` | interfaces, addresses, routes and neighbours, as the kernel tells of them |
 //! | `announce.rs` | telling the neighbours that the interface has another hardware address |
 //! | `program.rs` | the program at the interface that steers frames to windows |
+//! | `attachment.rs` | that program at the interface, in its driver or not |
 //! | `bpf.rs` | the few calls of bpf(2) that it takes to put it there |
 //! | `holder.rs` | the process that keeps it there when the daemon has died |
 //! | `frames.rs` | sockets and the memory that they share |
@@ -19,6 +20,7 @@
 //! object files, which need a compiler for BPF to be made: so it is handed to the kernel as it is.
 
 pub(crate) mod announce;
+mod attachment;
 pub(crate) mod bpf;
 pub(crate) mod frames;
 pub(crate) mod holder;

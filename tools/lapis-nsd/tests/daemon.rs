@@ -7,6 +7,7 @@ use lapis_adapters::fifo::Found;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Place, Why};
 use lapis_adapters::soft::{Parts, Sender, Window};
+use lapis_copies::Copies;
 use lapis_testing::{Running, clean, run};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -100,7 +101,7 @@ fn windows_outlive_the_daemon_and_the_next_one_takes_them_over() {
     let mut owner = Daemon::connect(&address).expect("a daemon");
     let (place, parts) = owner.open("sn1", None, key).expect("a window");
     let mut window = Window::open(parts.try_clone().expect("descriptors")).expect("maps");
-    let mut sender = Sender::open(owner.attach(&place, key).expect("open")).expect("maps");
+    let mut sender = Sender::open(owner.attach(&place, key).expect("open"), Copies::USUAL).expect("maps");
     for life in 0..3 {
         kill(daemon);
         while !owner.has_gone() {
@@ -116,7 +117,8 @@ fn windows_outlive_the_daemon_and_the_next_one_takes_them_over() {
         assert_ne!(owner.number(), std::mem::replace(&mut number, owner.number()));
         owner.adopt(&place, key, &parts).expect("takes it over");
         let again = Daemon::connect(&address).expect("a daemon");
-        sender = Sender::open(again.attach(&place, key).expect("it knows the window")).expect("maps");
+        sender = Sender::open(again.attach(&place, key).expect("it knows the window"), Copies::USUAL)
+            .expect("maps");
         let taken = again.open("sn1", Some(place.window), key).expect_err("taken");
         assert!(matches!(taken, DaemonError::Refused { why: Why::Taken, .. }), "{taken}");
     }

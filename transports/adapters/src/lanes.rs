@@ -22,7 +22,6 @@
 
 use crate::fifo::{Places, SLEEPS};
 use lapis_copies::Copies;
-use lapis_core::config::processor;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use lapis_core::transport::lane::{Head as Bytes, INLINE, RingLayout, Slot, copy_short, store_message};
 use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, StorePolicy, is_ring};
@@ -288,6 +287,7 @@ struct Claimed {
 /// A sender's end: of one lane, from the first message on.
 pub struct Outgoing {
     at: Places,
+    limits: Copies,
     lane: Option<Claimed>,
     /// So many messages more go without a look for a lane.
     unlooked: u32,
@@ -304,12 +304,12 @@ impl std::fmt::Debug for Outgoing {
 }
 
 impl Outgoing {
-    /// An end for the window at these places.
+    /// An end for the window at these places, which copies by these limits.
     ///
     /// # Safety
     /// The window's memory outlives the result.
-    pub(crate) unsafe fn attach(at: Places) -> Self {
-        Self { at, lane: None, unlooked: 0 }
+    pub(crate) unsafe fn attach(at: Places, limits: Copies) -> Self {
+        Self { at, limits, lane: None, unlooked: 0 }
     }
 
     /// Sends a message of two parts, of [`LONGEST`] bytes together at most, under a name that is
@@ -394,7 +394,7 @@ impl Outgoing {
         tx.set_attention(&raw const control.attention.0);
         // SYNC: pairs with the Acquire load of `Incoming::look_for_senders`.
         control.claims.0.fetch_add(1, Ordering::Release);
-        let policy = StorePolicy::new(Copies::shipped(&processor()).unwrap_or(Copies::USUAL));
+        let policy = StorePolicy::new(self.limits);
         Some(Claimed { head, tx, policy, wanted: 0, process: getpid() })
     }
 

@@ -4,6 +4,7 @@ use crate::bell::Bell;
 use crate::fifo::{Found, Geometry, NOTES, Outcome};
 use crate::lanes::{Incoming, Outgoing, Sent};
 use crate::{fifo, memory};
+use lapis_copies::Copies;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -152,16 +153,17 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens a sending end to the window that is made of these parts.
+    /// Opens a sending end to the window that is made of these parts. `limits` say which copies
+    /// move what goes by a lane.
     ///
     /// # Errors
     /// The parts aren't a window's, or the memory can't be mapped.
-    pub fn open(parts: Parts) -> io::Result<Self> {
+    pub fn open(parts: Parts, limits: Copies) -> io::Result<Self> {
         let memory = parts.map()?;
         // SAFETY: the geometry is sound, the memory has its length and lives as long as both ends.
         let (sender, lane) = unsafe {
             let places = parts.geometry.places(memory.base());
-            (fifo::Sender::attach(places), Outgoing::attach(places))
+            (fifo::Sender::attach(places), Outgoing::attach(places, limits))
         };
         Ok(Self { sender, lane, bell: Bell::of(parts.bell), _memory: memory })
     }

@@ -21,6 +21,8 @@ mod first_start;
 #[cfg(not(loom))]
 mod measure;
 #[cfg(not(loom))]
+mod of_job;
+#[cfg(not(loom))]
 mod trial;
 
 #[cfg(not(loom))]
@@ -31,6 +33,8 @@ pub use choice::{Choice, Source, VARIABLE};
 pub use first_start::{FirstStart, about, first_start};
 #[cfg(not(loom))]
 pub use measure::measure;
+#[cfg(not(loom))]
+pub use of_job::{COPIES, Remark, find, of_host};
 #[cfg(not(loom))]
 pub use trial::{Disturbance, Figures, Row, Trial, limits};
 

@@ -11,9 +11,6 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;
 
-/// From this length on a copy past the windows is quicker than datagrams (docs/performance.md).
-pub(crate) const FROM: u64 = 16 << 10;
-
 /// This process's landmark. It stays where it is: others write to it.
 pub(crate) struct Own {
     words: Box<[AtomicU64; 2]>,

@@ -7,7 +7,7 @@ mod reach;
 mod sleep;
 
 use crate::address::{Card, Entry, pairs};
-use crate::direct::{self, Own, Process};
+use crate::direct::{Own, Process};
 use crate::options::Options;
 use crate::rail::{Arena, Rail, SUFFIX};
 use crate::services::Services;
@@ -18,6 +18,7 @@ use crate::windows::{self, Held, Rails, Share};
 use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::lanes::LONGEST;
+use lapis_copies::Copies;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -56,6 +57,8 @@ pub struct Hps {
     own: Own,
     /// Tasks whose memory can be copied from and to.
     processes: Vec<Option<Process>>,
+    /// From where on which copies are taken.
+    limits: Copies,
     /// Why no data goes past the windows' FIFOs.
     windows_only: Option<String>,
     /// Why the kernel copies none from process to process.
@@ -160,6 +163,7 @@ impl Transport for Hps {
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, HpsWaiter), TransportError> {
         let options = Options::of(&host)?;
+        let limits = lapis_copies::of_host(&host, params.tasks)?;
         let no_sleep = |e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}"));
         let notifier = Arc::new(Notifier::new().map_err(no_sleep)?);
         let windows::Opened { services, mut rails, held } = windows::open(&options, params, &notifier)?;
@@ -190,6 +194,7 @@ impl Transport for Hps {
             ways: (0..params.tasks).map(|_| None).collect(),
             own,
             processes: (0..params.tasks).map(|_| None).collect(),
+            limits,
             windows_only: options.windows_only.then(|| "LAPIS_HPS_COPY=windows".to_owned()),
             no_copies: None,
             news: VecDeque::new(),
@@ -224,7 +229,7 @@ impl Transport for Hps {
             max_peers: self.tasks.saturating_sub(1),
             max_short: if self.has_lanes() { LONGEST as u32 } else { 0 },
             max_zcopy: if self.copies() { u64::MAX } else { 0 },
-            zcopy_from: direct::FROM,
+            zcopy_from: self.limits.attach,
             ..Limits::default()
         };
         let tell = |(at, rail): (usize, &Rail)| {

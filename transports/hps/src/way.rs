@@ -214,7 +214,8 @@ mod tests {
 
     fn way() -> (Way, Window) {
         let parts = Parts::make("test", SMALL).expect("memory");
-        let sender = Sender::open(parts.try_clone().expect("descriptors")).expect("maps");
+        let sender =
+            Sender::open(parts.try_clone().expect("descriptors"), lapis_copies::Copies::USUAL).expect("maps");
         (Way::new(0, Some(0), Link::Memory(sender), None), Window::open(parts).expect("maps"))
     }
 

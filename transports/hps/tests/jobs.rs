@@ -99,6 +99,9 @@ fn what_was_named_and_is_not_there_is_an_error_in_one_line() {
     assert!(out.contains("no services daemon") && out.contains("lapis-nsd"), "{out}");
     let out = lines(job(2).var("MP_EUIDEVICE", "sn9"));
     assert!(out.contains("no adapter `sn9`"), "{out}");
+    // What shared memory heeds counts for the windows' lanes, too.
+    let out = lines(job(2).var("LAPIS_SHM_COPIES", "near=5"));
+    assert!(out.contains("LAPIS_SHM_COPIES=`near=5`: no limit `near`"), "{out}");
 }
 
 /// A job of two tasks that send each other messages, until the test has seen what it wants to see.

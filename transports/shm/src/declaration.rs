@@ -1,6 +1,7 @@
 //! What this transport says of itself before it is opened: its cost, when it is used, its
-//! variables.
+//! variables. That of the limits of copies is whose they are (`lapis_copies`).
 
+use lapis_copies::COPIES;
 use lapis_core::config::{Group, Kind, Unit, Variable};
 use lapis_core::error::LapiCode;
 use lapis_core::transport::{Declaration, Usage};
@@ -19,21 +20,6 @@ pub(crate) const CONTACT: Variable = Variable {
     more: "start: all of them in LAPI_Init, each handing its memory to each. need: two tasks when the first \
            message goes from one to the other, which opens the other's memory through /proc. auto: at the start \
            in jobs of up to 16 tasks, else when they need it.",
-    source: "Lapis",
-    code: LapiCode::ERR_SET_VAL,
-};
-
-/// From which lengths on which copies are taken.
-pub(crate) const COPIES: Variable = Variable {
-    name: "LAPIS_SHM_COPIES",
-    group: Group::Transport("shm"),
-    kind: Kind::Text,
-    default: None,
-    help: "From which lengths on which copies are taken, as in far=100,near-past=never,far-past=1024,attach=16384",
-    more: "far: nanoseconds of a read from which on two cores share no cache. near-past, far-past: bytes from which \
-           on messages to near and to far cores are stored past the caches, or never. attach: bytes from which on \
-           puts and gets of any memory may go by cross-memory attach. What is left out is as shipped for the \
-           processor; lapis-perf tune measures it, lapis-info --copies shows it.",
     source: "Lapis",
     code: LapiCode::ERR_SET_VAL,
 };

@@ -13,8 +13,7 @@ use crate::segment::{Segment, page};
 use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;
-use lapis_copies::{Choice, Copies, FirstStart, Source, first_start};
-use lapis_core::config::{Environment, processor};
+use lapis_copies::{Copies, of_host};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
@@ -69,46 +68,6 @@ fn copying(host: &Host) -> Result<Copying, TransportError> {
         Some("double") => Copying::Double,
         _ => Copying::Auto,
     })
-}
-
-/// From where on which copies are taken. What nobody knows of the processor is measured.
-fn copies(host: &Host, tasks: u32) -> Result<Copies, TransportError> {
-    let name = declaration::COPIES.name;
-    let text = host.text(&declaration::COPIES)?;
-    let value = text.as_deref().map(|text| (text, Environment::of_process().origin(name)));
-    let choice = Choice::of(value, &processor()).map_err(|why| {
-        TransportError::Invalid(format!("{name}=`{}`: {why}", text.as_deref().unwrap_or_default()))
-    })?;
-    if let (Some(why), Some(text)) = (&choice.problem, &text) {
-        host.warn(format_args!("tuning file: {name}=`{text}`: {why}; it does not count"));
-    }
-    Ok(match choice.source {
-        Source::Usual if tasks > 1 && choice.problem.is_none() => measured_once(host, choice.copies),
-        _ => choice.copies,
-    })
-}
-
-/// What the first start on an unknown kind of processor finds out and leaves in the tuning file.
-fn measured_once(host: &Host, usual: Copies) -> Copies {
-    let environment = Environment::of_process();
-    let (Some(path), None) = (environment.tuning_path(), environment.tuning_problem()) else {
-        return usual;
-    };
-    match first_start(usual, path) {
-        Ok(FirstStart::Measured(copies)) => {
-            host.info(format_args!("copies on this processor measured: {copies}, in {}", path.display()));
-            return copies;
-        }
-        Ok(FirstStart::Disturbed(why)) => host.info(format_args!(
-            "copies on this processor: what was measured does not count, a later start tries again: {why}"
-        )),
-        Ok(FirstStart::Left) => {}
-        Err(e) => host.info(format_args!(
-            "copies on this processor are not measured, for it can't be kept in {}: {e}",
-            path.display()
-        )),
-    }
-    usual
 }
 
 /// Tasks of a job up to which all get to know each other when they connect. With each peer that
@@ -203,7 +162,7 @@ impl Transport for Shm {
                 params.task, params.tasks
             )));
         }
-        let (heap, copying, copies) = (heap(&host)?, copying(&host)?, copies(&host, params.tasks)?);
+        let (heap, copying, copies) = (heap(&host)?, copying(&host)?, of_host(&host, params.tasks)?);
         let later = meets_later(&host, params.tasks)?;
         let key = Key::new(params.job, params.secret);
         // SAFETY: a call without pointers.

@@ -126,9 +126,10 @@ struct Load {
 }
 
 impl Program {
-    /// Frames of several parts are for it where the kernel (5.18) knows such programs.
-    pub(crate) fn load(instructions: &[Instruction]) -> io::Result<Self> {
-        Self::load_with(instructions, FOR_PARTS).or_else(|_| Self::load_with(instructions, 0))
+    /// `parts`: frames of several parts are for it where the kernel (5.18) knows such programs.
+    pub(crate) fn load(instructions: &[Instruction], parts: bool) -> io::Result<Self> {
+        let for_parts = if parts { Self::load_with(instructions, FOR_PARTS).ok() } else { None };
+        for_parts.map_or_else(|| Self::load_with(instructions, 0), Ok)
     }
 
     fn load_with(instructions: &[Instruction], flags: u32) -> io::Result<Self> {

@@ -2,14 +2,13 @@
 
 use crate::adapters::EthMode;
 use crate::eth::announce;
-use crate::eth::bpf::Sockets;
+use crate::eth::attachment::Attachment;
 use crate::eth::frames::Frames;
-use crate::eth::holder;
 use crate::eth::hops::Hops;
 use crate::eth::lanes::Lanes;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::network::{self, BY_ADDRESS};
-use crate::eth::program::{self, Steering};
+use crate::eth::program::Steering;
 use crate::eth::queues;
 use crate::eth::refusal::{Refusal, because, is_busy, too_many_queues};
 use lapis_adapters::eth::frame::Version;
@@ -34,17 +33,6 @@ const ARRIVALS: u32 = 2048;
 /// it has time: what this daemon had, and what one before it may have had.
 const OURS: Duration = Duration::from_secs(10);
 const OF_ANOTHER: Duration = Duration::from_secs(5);
-
-/// The steering program at the interface.
-#[derive(Debug)]
-struct Attachment {
-    /// Whoever has it can take the program away: the daemon, and nobody else.
-    _link: OwnedFd,
-    /// What tasks get in its place.
-    lease: OwnedFd,
-    sockets: Sockets,
-    native: bool,
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -175,34 +163,19 @@ impl Interface {
         }
     }
 
-    /// Puts the program at the interface: native if the driver can, and unless it only says so.
+    /// Puts the program at the interface, and tries whether frames can be had there.
     fn attached(&mut self) -> io::Result<Attachment> {
-        let sockets = Sockets::new(self.steering.windows * self.steering.queues)?;
-        let program = program::load(self.steering, &sockets)?;
-        let attach = |native| program.attach(self.link.index, native).map(|link| (link, native));
-        let attached = match self.mode {
-            EthMode::Native => attach(true),
-            EthMode::Generic => attach(false),
-            // A virtual wire carries the kernel's own buffers. The general code runs the program on
-            // them sooner than the driver, which makes frames of them first (docs/performance.md).
-            // Of several queues it tells the wrong one (Linux 6.18), and nothing comes by the last.
-            EthMode::Auto if self.link.is_pair && self.steering.queues == 1 => attach(false),
-            EthMode::Auto => attach(true).or_else(|e| match e.raw_os_error() {
-                Some(libc::EBUSY | libc::EEXIST | libc::EPERM) => Err(e),
-                _ => attach(false),
-            }),
-        };
-        let (link, native) = attached?;
+        let (index, is_pair) = (self.link.index, self.link.is_pair);
+        let in_parts = &mut self.in_parts;
         // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
         let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };
-        let index = (self.link.index, 0);
-        self.in_parts = Frames::make(index, little(MOST_PARTS), native, 0).is_ok();
-        if !self.in_parts {
-            Frames::make(index, little(1), native, 0)?;
-        }
+        let frames = |parts, native| Frames::make((index, 0), little(parts), native, 0);
+        let attachment = Attachment::put(index, (self.steering, self.mode), is_pair, |native| {
+            *in_parts = frames(MOST_PARTS, native).is_ok();
+            if *in_parts { Ok(()) } else { frames(1, native).map(drop) }
+        })?;
         self.free_by = Instant::now() + OURS;
-        let lease = holder::start(link.as_fd())?;
-        Ok(Attachment { _link: link, lease, sockets, native })
+        Ok(attachment)
     }
 
     fn layout(&self) -> Layout {

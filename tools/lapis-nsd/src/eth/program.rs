@@ -144,9 +144,10 @@ fn redirect(code: &mut Code, version: Version, steering: Steering, sockets: &Soc
     code.add(EXIT, 0, 0, 0, 0);
 }
 
-/// Has the kernel check the program.
-pub(crate) fn load(steering: Steering, sockets: &Sockets) -> io::Result<Program> {
-    Program::load(&code(steering, sockets))
+/// Has the kernel check the program. `parts`: it takes datagrams of several frames, too, where the
+/// kernel has such.
+pub(crate) fn load(steering: Steering, sockets: &Sockets, parts: bool) -> io::Result<Program> {
+    Program::load(&code(steering, sockets), parts)
 }
 
 #[cfg(test)]
@@ -177,7 +178,7 @@ mod tests {
     /// `None`, said aloud, where bpf(2) is not to be had.
     fn program(address: IpAddr) -> Option<Program> {
         let steering = Steering { address, port: 28_672, windows: 8, queues: 4 };
-        let program = Sockets::new(8 * 4).and_then(|sockets| load(steering, &sockets));
+        let program = Sockets::new(8 * 4).and_then(|sockets| load(steering, &sockets, true));
         program.inspect_err(|e| eprintln!("SKIPPED: bpf(2) is not for this process: {e}")).ok()
     }
 

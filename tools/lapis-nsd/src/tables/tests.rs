@@ -1,6 +1,7 @@
 use super::*;
 use crate::adapters::soft_adapters;
 use lapis_adapters::soft::{Sender, Window};
+use lapis_copies::Copies;
 
 const ANN: u32 = 1000;
 const BOB: u32 = 1001;
@@ -53,7 +54,7 @@ fn a_window_is_for_its_job_and_user_and_free_when_its_task_has_gone() {
     let (reply, fds) = tables.handle(caller(3, ANN), attach("a", 0), Vec::new());
     let Reply::Attached { geometry } = reply else { panic!("{reply:?}") };
     let [memory, bell] = fds.try_into().expect("two descriptors");
-    let mut sender = Sender::open(Parts { memory, bell, geometry }).expect("maps");
+    let mut sender = Sender::open(Parts { memory, bell, geometry }, Copies::USUAL).expect("maps");
     let mut window = Window::open(parts).expect("maps");
     // SAFETY: one byte was asked for.
     assert!(sender.send(1, |to| unsafe { to.write(9) }));

@@ -181,6 +181,34 @@ fn wide(more: &[&str]) {
     }
 }
 
+/// The daemon has taken the wire before: it is the frames of the next windows that change.
+#[test]
+fn datagrams_cross_a_wire_that_becomes_one_for_jumbo_frames_and_back() {
+    let Some(hosts) = hosts("grows", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let daemons = [0, 1].map(|host| hosts.client(host));
+    for mtu in [9000, 1500, 9000] {
+        let words = format!("link set r0 mtu {mtu}");
+        assert!(hosts.spaces.iter().all(|host| host.ip(&words)));
+        let mut patience = patience();
+        while daemons.iter().any(|daemon| daemon.matrix().room(0) != mtu - 40) {
+            assert!(!patience.is_over(), "the daemons know nothing of an MTU of {mtu}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let key = Key::of_text("job");
+        let [(here, mut one), (there, mut other)] = [0, 1].map(|at| open(&daemons[at], key));
+        let go = way(&daemons[0], &one, &other);
+        let bytes = vec![7; one.wire().room as usize];
+        assert_eq!(bytes.len(), mtu as usize - 40);
+        send(&mut one, &go, &bytes);
+        assert_eq!(receive(&mut other), bytes);
+        drop((one, other));
+        for (daemon, place) in daemons.iter().zip([here, there]) {
+            daemon.close(&place).expect("this connection has opened it");
+        }
+    }
+}
+
 #[test]
 fn datagrams_cross_the_wire_where_who_waits_makes_the_driver_look() {
     let Some(hosts) = hosts("busy", 1) else { return };

@@ -3,6 +3,7 @@
 use super::{LONGEST, SELDOM, SLOTS, stride};
 use crate::fifo::Geometry;
 use crate::soft::{InLane, Parts, Sender, Window};
+use lapis_copies::Copies;
 use lapis_lanes::SHORTEST_RING;
 
 /// Room for two lanes with the shortest rings.
@@ -27,7 +28,7 @@ impl Pair {
     }
 
     fn sender(&self) -> Sender {
-        Sender::open(self.parts.try_clone().expect("descriptors")).expect("maps")
+        Sender::open(self.parts.try_clone().expect("descriptors"), Copies::USUAL).expect("maps")
     }
 
     fn begin(&mut self) -> Vec<u64> {

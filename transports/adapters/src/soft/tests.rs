@@ -2,11 +2,12 @@
 
 use super::{Parts, Sender, Window};
 use crate::fifo::{Found, Geometry};
+use lapis_copies::Copies;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 fn window() -> (Window, Sender) {
     let parts = Parts::make("window", Geometry::default()).expect("memory");
-    let sender = Sender::open(parts.try_clone().expect("descriptors")).expect("maps");
+    let sender = Sender::open(parts.try_clone().expect("descriptors"), Copies::USUAL).expect("maps");
     (Window::open(parts).expect("maps"), sender)
 }
 
@@ -57,6 +58,6 @@ fn parts_that_do_not_fit_together_are_refused() {
         Geometry { chunks: 0, ..Geometry::default() },
     ] {
         let wrong = Parts { geometry, ..parts.try_clone().expect("descriptors") };
-        Sender::open(wrong).expect_err("another geometry");
+        Sender::open(wrong, Copies::USUAL).expect_err("another geometry");
     }
 }

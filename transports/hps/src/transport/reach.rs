@@ -76,6 +76,6 @@ impl Hps {
         }
         let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
         let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
-        Ok(Link::Memory(Sender::open(parts).map_err(text)?))
+        Ok(Link::Memory(Sender::open(parts, self.limits).map_err(text)?))
     }
 }
