@@ -151,7 +151,8 @@ impl Engine {
         };
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
-            let (into, expected) = (*op).bytes((*op).receives[slot].span);
+            let span = (*op).receives[slot].span;
+            let (_, expected) = (*op).bytes(span);
             if got != expected {
                 (*op).failure = Some(CollectiveError::Length { from: message.source, got, expected });
                 self.inner().attention = true;
@@ -161,7 +162,7 @@ impl Engine {
                 return Delivery::bury();
             }
             if let Some(data) = data {
-                std::ptr::copy_nonoverlapping(data.as_ptr(), into, data.len());
+                (&mut *op).place(span, data);
                 self.received(op, slot);
                 return self.go_on_later();
             }
@@ -172,7 +173,7 @@ impl Engine {
                 // its data has come, so what is found is the one that the message belongs to.
                 engine.moved(context, id, number, slot);
             }));
-            let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
+            let into = Op::destination(op, span);
             Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
         }
     }
