@@ -227,6 +227,12 @@ impl<'a> Plan<'a> {
         self.width
     }
 
+    /// Bytes of each member's part, if all members give the same list of them; else nothing.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
+        let of_one = self.element * self.scale;
+        self.call.lengths().unwrap_or_default().iter().map(move |count| (count * of_one) as u64)
+    }
+
     /// Whether all go on when all have put.
     pub(crate) fn meets(&self) -> bool {
         self.meets

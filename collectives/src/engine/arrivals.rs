@@ -79,9 +79,9 @@ impl Engine {
                 return Delivery::bury();
             }
             if header.signature != (*op).signature.0 {
-                let theirs = crate::Signature(header.signature);
-                (*op).failure =
-                    Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
+                let packed = if message.user_header.is_empty() { HEADER } else { 0 };
+                let got = length(header.kind, data, message.len as usize - packed);
+                (*op).failure = Some((&*op).mismatch(source, &header, got));
                 self.inner().attention = true;
                 return self.go_on_later();
             }
@@ -145,10 +145,7 @@ impl Engine {
         data: Option<&[u8]>,
     ) -> Delivery {
         let packed = if message.user_header.is_empty() { HEADER } else { 0 };
-        let got = match (kind, data) {
-            (Kind::Long, Some(data)) => long_length(data),
-            _ => message.len as usize - packed,
-        };
+        let got = length(kind, data, message.len as usize - packed);
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
             let span = (*op).receives[slot].span;
@@ -274,6 +271,14 @@ impl Engine {
             }
         }));
         Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
+    }
+}
+
+/// Bytes of the data that a message brings or announces.
+pub(super) fn length(kind: Kind, data: Option<&[u8]>, brought: usize) -> usize {
+    match (kind, data) {
+        (Kind::Long, Some(data)) => long_length(data),
+        _ => brought,
     }
 }
 

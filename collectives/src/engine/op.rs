@@ -1,6 +1,7 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
+use super::wire::{Header, Kind};
 use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};
 use crate::combine::Fold;
@@ -291,6 +292,18 @@ impl Op {
                 fold(from, into, side);
             }
             Fold::None => {}
+        }
+    }
+
+    /// Why a message of this operation's number is of another call. Where lengths alone differ,
+    /// those of the data that came with it say more than the calls.
+    pub(crate) fn mismatch(&self, from: u32, header: &Header, got: usize) -> CollectiveError {
+        let (theirs, mine) = (Signature(header.signature), self.signature);
+        let slot = find(&self.receives, from, header.tag).filter(|_| theirs.differs_in_lengths(mine));
+        let brings = matches!(header.kind, Kind::Data | Kind::Long);
+        match slot.map(|slot| self.bytes(self.receives[slot].span).1) {
+            Some(expected) if brings && got != expected => CollectiveError::Length { from, got, expected },
+            _ => CollectiveError::Mismatch { from, theirs, mine },
         }
     }
 

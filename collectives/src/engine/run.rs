@@ -109,7 +109,7 @@ impl Engine {
                 && let Some(cause) = (*team.as_ptr()).over
                 && !(*op).is_done()
             {
-                (*op).failure = Some(cause.error());
+                (*op).failure = Some(self.over(team, op, cause));
             }
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
                 self.spread(context, team, cause);
@@ -377,9 +377,8 @@ impl Engine {
             let other =
                 early.iter().find(|l| l.header.number == number && l.header.signature != (*op).signature.0);
             if let Some(letter) = other {
-                let theirs = crate::Signature(letter.header.signature);
-                let from = letter.source;
-                (*op).failure = Some(CollectiveError::Mismatch { from, theirs, mine: (*op).signature });
+                let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
+                (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
                 return None;
             }
             let found = early.iter().position(|l| {
