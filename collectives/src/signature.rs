@@ -29,8 +29,8 @@ pub(crate) const NAMES: [&str; 17] = [
 /// | operation (5) | type (5) | operator (4) | root (16) | bytes (34) |
 /// ```
 ///
-/// Calls with a list of lengths that all members give have all bytes, and in place of a root a digest
-/// of the list.
+/// Calls with a list of lengths that all members give have all bytes, and in place of a root a
+/// digest of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(crate) u64);
 
