@@ -28,17 +28,25 @@ impl Work<'_> {
         }
         // SAFETY: the board is this operation's; references to it end before anybody waits.
         let mut round = unsafe { (&mut *self.board).lend_round() };
-        let (mut r, mut heard, mut ended) = (0, 0, Ok(()));
-        while ended.is_ok() && r < plan.rounds(heard) {
-            plan.round(r, &mut round);
-            // SAFETY: the caller's promise.
-            ended = unsafe { self.take_round((plan, r), &mut round, data, &mut heard) };
-            r += 1;
-        }
+        // SAFETY: the caller's promise.
+        let ended = unsafe { self.take_rounds(plan, &mut round, data) };
         // SAFETY: the board lives as long as the team, and the lock's holder alone uses its own
         // part.
         unsafe { (&mut *self.board).give_back(round) };
         ended
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run).
+    unsafe fn take_rounds(&self, plan: &Plan<'_>, round: &mut Round, data: &mut impl Data) -> Result<()> {
+        let (mut r, mut heard) = (0, 0);
+        while r < plan.rounds(heard) {
+            plan.round(r, round);
+            // SAFETY: the caller's promise.
+            unsafe { self.take_round((plan, r), round, data, &mut heard) }?;
+            r += 1;
+        }
+        Ok(())
     }
 
     /// The team was over before this call: because of it, if others have called something else.

@@ -15,7 +15,7 @@ impl Board {
     pub(crate) fn begin_round(&mut self, plan: &Plan<'_>, r: usize) {
         self.round += 1;
         self.meetings += u64::from(plan.meets());
-        if r == 0 {
+        if r == 0 && plan.has_lengths() {
             self.tell_lengths(plan);
         }
     }
@@ -195,7 +195,7 @@ impl Board {
 
     /// Tells the others the lengths that all members give. They read them when they find that a
     /// member's call differs from theirs, beyond which no call goes that looks at all members.
-    #[inline]
+    #[inline(never)]
     fn tell_lengths(&self, plan: &Plan<'_>) {
         for (word, len) in self.length_words(self.me).iter().zip(plan.lengths()) {
             word.store(len, Ordering::Relaxed);
