@@ -15,6 +15,7 @@ use crate::state::{Blocks, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
+use lapis_ablation::{Optimization, without};
 use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling, phase_and_tag, tree};
 
 /// What an exchange works on: the caller's value, everybody's, and what a schedule keeps.
@@ -80,6 +81,7 @@ impl Context {
             (exchanges.enter(), exchanges.in_memory)
         };
         if in_memory
+            && !without(Optimization::ExchangeRows)
             && Flags::fit_in_row(value.len())
             && let Some(all) = self.exchange_in_memory(number, value)?
         {
