@@ -64,6 +64,8 @@ optimizations! {
     InterruptModeration = "interrupt_moderation",
     /// Learning how long to spin from how long was slept.
     AdaptiveSpin = "adaptive_spin",
+    /// Short values of an exchange in memory that all tasks map.
+    ExchangeRows = "exchange_rows",
     /// Datagrams of a unit that finds nothing in its way.
     FastPath = "fast_path",
     /// Cheap calls of the system while datagrams come one by one.

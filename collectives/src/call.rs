@@ -3,7 +3,7 @@
 
 use crate::element::{Operator, Type};
 use crate::error::{CollectiveError, Result};
-use crate::signature::{NAMES, Signature};
+use crate::signature::{NAMES, Signature, digest};
 use lapis_schedules::exchange::Edge;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -175,6 +175,14 @@ impl Call<'_> {
         }
     }
 
+    /// Lengths by rank of which all members give the same list.
+    pub(crate) fn lengths(&self) -> Option<&[usize]> {
+        match self {
+            Self::ReduceScatter { counts } | Self::AllGatherV { parts: Parts { counts, .. } } => Some(counts),
+            _ => None,
+        }
+    }
+
     /// The number that is equal at all members, if there is one.
     pub(crate) fn count(&self) -> u64 {
         match self {
@@ -196,12 +204,12 @@ impl Call<'_> {
 
 impl Signature {
     pub(crate) fn of(call: &Call<'_>, of: Type, by: Option<Operator>) -> Self {
-        let operator = by.map_or(15, |by| by as u64);
-        let root = call.root().map_or(0, |root| root as u64 & 0xffff);
-        let bytes = call.count().wrapping_mul(of.size() as u64) & 0xffff_ffff;
+        let (bytes, root) = match call.lengths() {
+            Some(counts) => digest(counts.iter().map(|count| count.wrapping_mul(of.size()) as u64)),
+            None => (call.count().wrapping_mul(of.size() as u64), call.root().unwrap_or(0) as u64),
+        };
         // Moving data, members may count in other elements as long as the bytes agree.
-        let of = if call.folds() { of.code() } else { 31 };
-        Self(call.code() << 59 | of << 54 | operator << 50 | root << 34 | bytes)
+        Self::new(call.code(), call.folds().then(|| of.code()), by, root, bytes)
     }
 }
 
@@ -353,5 +361,41 @@ impl Call<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use lapis_schedules::tree::Parts;
+
+    fn gathered(counts: &[usize], of: Type) -> Signature {
+        Signature::of(&Call::AllGatherV { parts: Parts { counts, starts: &[] } }, of, None)
+    }
+
+    #[test]
+    fn lists_of_lengths_are_told_from_each_other_and_compared_in_bytes() {
+        let lists: [&[usize]; 7] = [&[], &[0], &[8, 8, 8], &[9, 6, 9], &[8, 8, 9], &[9, 8, 8], &[24, 0, 0]];
+        for (at, one) in lists.iter().enumerate() {
+            for other in &lists[at + 1..] {
+                let (one, other) = (gathered(one, Type::U8), gathered(other, Type::U8));
+                assert!(one.differs_in_lengths(other), "{one}, {other}");
+            }
+        }
+        assert_eq!(gathered(&[1, 0, 3], Type::U64), gathered(&[8, 0, 24], Type::U8));
+        let told = gathered(&[1, 0, 3], Type::U64);
+        assert!(told.is_of([8, 0, 24].into_iter()) && !told.is_of([8, 24, 0].into_iter()));
+        assert!(format!("{told}").starts_with("allgatherv of 32 bytes in all, lengths #"), "{told}");
+    }
+
+    #[test]
+    fn calls_without_such_lists_differ_in_more_than_lengths() {
+        let barrier = Signature::of(&Call::Barrier, Type::U8, None);
+        let counts = [1, 2];
+        let sum = |of| Signature::of(&Call::ReduceScatter { counts: &counts }, of, Some(Operator::Sum));
+        assert!(!barrier.differs_in_lengths(gathered(&[], Type::U8)));
+        assert!(!gathered(&[3], Type::U8).differs_in_lengths(barrier));
+        assert!(!sum(Type::U32).differs_in_lengths(sum(Type::I32)), "their types differ");
+        assert!(!barrier.is_of(std::iter::empty()));
     }
 }

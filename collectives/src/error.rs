@@ -40,6 +40,22 @@ pub enum CollectiveError {
         /// Bytes that this task's call implies.
         expected: usize,
     },
+    /// Members' lists of lengths by rank differ.
+    #[error(
+        "task {from} calls {call} with {theirs} bytes for rank {rank} and this task with {mine}: all members give the same list of lengths"
+    )]
+    Lengths {
+        /// The other member's task.
+        from: u32,
+        /// The operation.
+        call: &'static str,
+        /// The first rank for which they differ.
+        rank: usize,
+        /// Bytes in the other member's list.
+        theirs: u64,
+        /// Bytes in this one's.
+        mine: u64,
+    },
     /// A member was purged or started anew since the team was made, so that messages of the team
     /// may be lost.
     #[error(
@@ -159,7 +175,7 @@ impl CollectiveError {
         match self {
             Self::Lapis(error) => error.code(),
             Self::Group(_) => LapiCode::OWN_GROUP,
-            Self::Mismatch { .. } | Self::Length { .. } => LapiCode::OWN_MISMATCH,
+            Self::Mismatch { .. } | Self::Length { .. } | Self::Lengths { .. } => LapiCode::OWN_MISMATCH,
             Self::Over { .. } | Self::Gone { .. } | Self::Broken { .. } => LapiCode::OWN_TEAM_OVER,
             Self::Silent { .. } => LapiCode::ERR_TIMEOUT,
             Self::Root { .. } | Self::Edge { .. } => LapiCode::OWN_ROOT,
@@ -176,6 +192,7 @@ impl CollectiveError {
         match self {
             Self::Mismatch { from: task, .. }
             | Self::Length { from: task, .. }
+            | Self::Lengths { from: task, .. }
             | Self::Over { task }
             | Self::Gone { task }
             | Self::Broken { task }

@@ -2,9 +2,9 @@
 //! exchange with neighbours, each part in a layout of its own.
 //!
 //! Where the members share a host, each part is written from its layout straight to its owner's
-//! board, and from the other's board straight to where its layout puts it. Nothing is packed in
-//! between. Elsewhere, and between neighbours, parts are packed when the call begins, sent as
-//! bytes, and unpacked when all have come.
+//! board, and from the other's board straight to where its layout puts it. Messages, as between
+//! neighbours, are filled from layouts and emptied into them, too. Where members pass on what they
+//! have got, parts are packed when the call begins, sent as bytes, and unpacked when all have come.
 //!
 //! Each is the same call of bytes: a member with layouts may meet one with plain parts.
 
@@ -45,24 +45,6 @@ struct Work<G, S> {
     shape: Arc<Shape>,
 }
 
-impl<G: Gather, S: Scatter> Work<G, S> {
-    /// # Safety
-    /// The layouts' memory is valid; `into` can be written.
-    unsafe fn read(&mut self, span: Span, into: &mut [u8]) {
-        let (part, at) = self.shape.read_at(span);
-        // SAFETY: the caller's promise.
-        unsafe { self.give[part].layout.read(at as u64, into) }
-    }
-
-    /// # Safety
-    /// The layouts' memory is valid.
-    unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
-        let (part, at) = self.shape.write_at(span);
-        // SAFETY: the caller's promise.
-        unsafe { self.get[part].layout.write(at as u64, bytes) }
-    }
-}
-
 impl<G: Gather, S: Scatter> Data for Work<G, S> {
     unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         for put in puts.iter().filter(|put| put.from.len > 0) {
@@ -99,6 +81,18 @@ impl<G: Gather, S: Scatter> Data for Work<G, S> {
 }
 
 impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
+    unsafe fn read(&mut self, span: Span, into: &mut [u8]) {
+        let (part, at) = self.shape.read_at(span);
+        // SAFETY: the caller's promise.
+        unsafe { self.give[part].layout.read(at as u64, into) }
+    }
+
+    unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
+        let (part, at) = self.shape.write_at(span);
+        // SAFETY: the caller's promise.
+        unsafe { self.get[part].layout.write(at as u64, bytes) }
+    }
+
     fn lens(&self) -> (usize, usize) {
         self.shape.lens()
     }
@@ -206,8 +200,7 @@ impl Team {
     }
 
     /// Exchanges along edges: a part for each, and the rank at its other end. Several edges between
-    /// two members keep their order. [`neighbours`](Self::neighbours) of bytes, which always go
-    /// packed.
+    /// two members keep their order. [`neighbours`](Self::neighbours) of bytes.
     #[doc(alias = "lapis_neighboursw")]
     pub fn neighbours_w<G: Gather, S: Scatter>(
         &self,

@@ -24,6 +24,7 @@
 //! # Ok::<(), lapis_collectives::CollectiveError>(())
 //! ```
 
+mod blocking;
 mod board;
 mod call;
 mod combine;
@@ -37,6 +38,7 @@ mod request;
 pub mod select;
 mod signature;
 mod team;
+mod ways;
 
 pub use call::Call;
 pub use combine::{By, Combine};

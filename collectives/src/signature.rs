@@ -23,19 +23,80 @@ pub(crate) const NAMES: [&str; 17] = [
     "neighbours",
 ];
 
-/// What members' calls must have in common, in a word.
+/// What members' calls must have in common, in a word:
+///
+/// ```text
+/// | operation (5) | type (5) | operator (4) | root (16) | bytes (34) |
+/// ```
+///
+/// Calls with a list of lengths that all members give have all bytes, and in place of a root a
+/// digest of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(crate) u64);
+
+/// Where operation, type, operator and root stand.
+const OPERATION: u32 = 59;
+const TYPE: u32 = 54;
+const OPERATOR: u32 = 50;
+const ROOT: u32 = 34;
+
+/// No type, because bytes alone count; no operator.
+const ANY_TYPE: u64 = 31;
+const NO_OPERATOR: u64 = 15;
+
+impl Signature {
+    /// Of an operation's number, and the code of a type; `root` is the digest of lengths, if there
+    /// are any.
+    pub(crate) fn new(operation: u64, of: Option<u64>, by: Option<Operator>, root: u64, bytes: u64) -> Self {
+        let (of, operator) = (of.unwrap_or(ANY_TYPE), by.map_or(NO_OPERATOR, |by| by as u64));
+        let (root, bytes) = (root & 0xffff, bytes & 0xffff_ffff);
+        Self(operation << OPERATION | of << TYPE | operator << OPERATOR | root << ROOT | bytes)
+    }
+
+    /// Whether it is of a call with a list of lengths that all members give.
+    fn has_lengths(self) -> bool {
+        matches!(NAMES.get((self.0 >> OPERATION) as usize), Some(&("reduce_scatter" | "allgatherv")))
+    }
+
+    /// Whether it differs from that of another call in their lists of lengths alone.
+    pub(crate) fn differs_in_lengths(self, other: Self) -> bool {
+        self != other && self.has_lengths() && self.0 >> OPERATOR == other.0 >> OPERATOR
+    }
+
+    /// Whether it is of a call with these lengths in bytes, by rank.
+    pub(crate) fn is_of(self, lengths: impl Iterator<Item = u64>) -> bool {
+        let (bytes, root) = digest(lengths);
+        self.has_lengths() && self.0 & ((1 << OPERATOR) - 1) == root << ROOT | bytes & 0xffff_ffff
+    }
+
+    /// The operation's name.
+    pub(crate) fn name(self) -> &'static str {
+        NAMES.get((self.0 >> OPERATION) as usize).unwrap_or(&"unknown operation")
+    }
+}
+
+/// All bytes of a list of lengths, and 16 bits that tell it from most others, of other order, too.
+pub(crate) fn digest(lengths: impl Iterator<Item = u64>) -> (u64, u64) {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+    let next = |(all, mixed): (u64, u64), len: u64| {
+        (all.wrapping_add(len), (mixed.rotate_left(25) ^ len).wrapping_mul(MIX))
+    };
+    let (all, mixed) = lengths.fold((0, MIX), next);
+    (all, mixed >> 48)
+}
 
 impl std::fmt::Display for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = self.0;
-        let name = NAMES.get((word >> 59) as usize).unwrap_or(&"unknown operation");
-        write!(f, "{name} of {} bytes, root {}", word & 0xffff_ffff, word >> 34 & 0xffff)?;
-        if let Some(of) = Type::ALL.get((word >> 54 & 31) as usize) {
+        let (bytes, root) = (word & 0xffff_ffff, word >> ROOT & 0xffff);
+        match self.has_lengths() {
+            true => write!(f, "{} of {bytes} bytes in all, lengths #{root:04x}", self.name())?,
+            false => write!(f, "{} of {bytes} bytes, root {root}", self.name())?,
+        }
+        if let Some(of) = Type::ALL.get((word >> TYPE & ANY_TYPE) as usize) {
             write!(f, ", type {of:?}")?;
         }
-        match Operator::ALL.get((word >> 50 & 15) as usize) {
+        match Operator::ALL.get((word >> OPERATOR & NO_OPERATOR) as usize) {
             Some(by) => write!(f, ", operator {by:?}"),
             None => Ok(()),
         }

@@ -225,3 +225,59 @@ fn layouts_live_as_long_as_their_operation_and_no_longer() {
         });
     }
 }
+
+/// Bytes side by side, and the most that were read or written at once.
+struct Watched {
+    base: *mut u8,
+    most: Arc<AtomicUsize>,
+}
+
+// SAFETY: the tests keep the memory, and use it from one thread.
+unsafe impl Send for Watched {}
+
+impl Gather for Watched {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        self.most.fetch_max(out.len(), Ordering::Relaxed);
+        // SAFETY: the memory is long enough.
+        unsafe { self.base.add(position as usize).copy_to(out.as_mut_ptr(), out.len()) };
+    }
+}
+
+impl Scatter for Watched {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        self.most.fetch_max(bytes.len(), Ordering::Relaxed);
+        // SAFETY: the memory is long enough.
+        unsafe { self.base.add(position as usize).copy_from(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+#[test]
+fn messages_between_neighbours_are_filled_from_layouts_and_emptied_into_them() {
+    for settings in [SHM, UDP] {
+        job(3, settings, |context| {
+            const LEN: usize = 4 << 20;
+            let team = Team::world(context).unwrap();
+            let me = team.rank();
+            let (next, before) = ((me + 1) % 3, (me + 2) % 3);
+            let most = Arc::new(AtomicUsize::new(0));
+            let value = |from: usize, to: usize, at: usize| (from * 31 + to * 7 + at + at / 251) as u8;
+            // To the next one, and to oneself.
+            let mut given: Vec<Vec<u8>> =
+                [next, me].map(|to| (0..LEN).map(|at| value(me, to, at)).collect()).into();
+            let mut got = vec![vec![0u8; LEN]; 2];
+            let part = |bytes: &mut Vec<u8>| {
+                let (base, most) = (bytes.as_mut_ptr(), Arc::clone(&most));
+                Part { layout: Watched { base, most }, len: LEN }
+            };
+            let give = [next, me].into_iter().zip(given.iter_mut().map(part)).collect();
+            let get = [before, me].into_iter().zip(got.iter_mut().map(part)).collect();
+            // SAFETY: the memory is kept, and nobody else uses it.
+            unsafe { team.neighbours_w(give, get).unwrap().call() }.unwrap();
+            for (from, bytes) in [before, me].into_iter().zip(&got) {
+                assert!((0..LEN).all(|at| bytes[at] == value(from, me, at)), "from {from}");
+            }
+            let most = most.load(Ordering::Relaxed);
+            assert!(most < LEN, "a part was packed as a whole");
+        });
+    }
+}

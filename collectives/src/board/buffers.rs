@@ -25,21 +25,34 @@ pub(crate) trait Data {
     unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold);
 }
 
-/// Data that is not contiguous. Rounds find it where it is; messages carry it packed.
+/// Data that is not contiguous. Rounds find it where it is, and so do messages that bring parts
+/// from one layout to another; others carry it packed.
 pub(crate) trait Layouts: Data + Send {
+    /// Reads of a part that is given.
+    ///
+    /// # Safety
+    /// The layouts' memory is valid, and nobody else's.
+    unsafe fn read(&mut self, span: Span, into: &mut [u8]);
+
+    /// Writes of a part that is got.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read).
+    unsafe fn write(&mut self, span: Span, bytes: &[u8]);
+
     /// Bytes of input and output that messages need.
     fn lens(&self) -> (usize, usize);
 
     /// Packs all that is given, where messages look for it; there is room for it.
     ///
     /// # Safety
-    /// The layouts' memory is valid, and nobody else's.
+    /// As for [`read`](Self::read).
     unsafe fn pack(&mut self, input: &mut [u8], output: &mut [u8]);
 
     /// Unpacks all that is got.
     ///
     /// # Safety
-    /// As for [`pack`](Self::pack).
+    /// As for [`read`](Self::read).
     unsafe fn unpack(&mut self, output: &[u8]);
 }
 

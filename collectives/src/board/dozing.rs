@@ -13,7 +13,7 @@ use lapis_core::sync::Ordering;
 /// # Safety
 /// The lock is held, and the board lives.
 #[inline(always)]
-pub(super) unsafe fn is_any_dozing(board: *const Board) -> bool {
+pub(crate) unsafe fn is_any_dozing(board: *const Board) -> bool {
     // SAFETY: the caller's promise; the reference ends here.
     unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) }
 }
@@ -24,7 +24,7 @@ pub(super) unsafe fn is_any_dozing(board: *const Board) -> bool {
 /// The lock is held, and the board lives. `wake` may send: no reference to the board outlasts a
 /// call of it.
 #[cold]
-pub(super) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
+pub(crate) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
     // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.
     let (words, me, n) = unsafe { ((*board).dozing().len(), (*board).me, (*board).tasks().len()) };
     for at in 0..words {

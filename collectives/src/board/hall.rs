@@ -15,7 +15,9 @@
 use super::flags::{Line, Meeting};
 use super::rounds::{MEET_MEMBERS, Plan, Round, Spot, Take, share};
 use super::{Board, Data, LINE, PAGE};
+use crate::Signature;
 use crate::combine::Fold;
+use crate::error::Result;
 
 /// Where things lie in the hall of a team: from the start of the first member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,32 +76,24 @@ impl Board {
         middle.wrapping_sub(len.next_multiple_of(64))
     }
 
-    /// Comes to the meeting of the present round. True: as the last one, who opens it if all call
-    /// the same.
+    /// Comes to the meeting of the present round. True: as the last one, who
+    /// [ends](Self::end_meeting) it.
     #[inline(always)]
-    pub(super) fn come(&self, signature: u64) -> bool {
-        self.entry(self.me).show(self.round, signature);
+    pub(crate) fn come(&self, signature: Signature) -> bool {
+        self.entry(self.me).show(self.round, signature.0);
         self.meeting().come(self.meetings * self.bases.len() as u64)
     }
 
     /// All have come to the meeting of the present round.
     #[inline(always)]
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.meeting().is_open(self.round)
     }
 
     /// Lets all go on.
     #[inline(always)]
-    pub(super) fn open(&self) {
+    fn open(&self) {
         self.meeting().open(self.round);
-    }
-
-    /// Who has come with another call, and which, once all have come.
-    pub(super) fn other_comer(&self, signature: u64) -> Option<(usize, u64)> {
-        (0..self.bases.len()).find_map(|member| {
-            let theirs = self.came_with(member, self.round)?;
-            (theirs != signature).then_some((member, theirs))
-        })
     }
 
     /// What a member has shown in a round in which it has met others.
@@ -109,7 +103,7 @@ impl Board {
 
     /// Who has not come yet. If nobody is missing, any of the others may be the one that opens the
     /// meeting.
-    pub(super) fn absent(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn absent(&self) -> impl Iterator<Item = usize> {
         let others = || (0..self.bases.len()).filter(|member| *member != self.me);
         let round = self.round;
         let come = move |member: usize| self.entry(member).shown(round).is_some();
@@ -117,19 +111,24 @@ impl Board {
         others().filter(move |member| all_have || !come(*member))
     }
 
-    /// Does what the last one to come to the meeting of round `r` of a plan does for all, and opens
-    /// the meeting.
+    /// Does what the last one to come to the meeting of round `r` of a plan does: finds out whether
+    /// all call the same, makes for all what is to be made, and opens the meeting.
     ///
     /// # Safety
     /// All have come, and the caller last; the data is what the plan says, and nobody else's.
-    pub(super) unsafe fn end_meeting(
+    pub(crate) unsafe fn end_meeting(
         &self,
-        plan: &Plan<'_>,
-        r: usize,
+        (plan, r): (&Plan<'_>, usize),
         work: &mut Round,
         data: &mut (impl Data + ?Sized),
         fold: &Fold,
-    ) {
+        signature: Signature,
+    ) -> Result<()> {
+        for member in 0..self.bases.len() {
+            if let Some(theirs) = self.came_with(member, self.round) {
+                self.same(member, theirs, signature)?;
+            }
+        }
         if plan.last(r, work) {
             let spot = Spot::Row(plan.width() * plan.element());
             for take in work.takes.drain(..).flat_map(Take::each) {
@@ -142,5 +141,6 @@ impl Board {
             unsafe { data.put(&work.puts, self.data(self.bases.len(), self.round, spot)) };
         }
         self.open();
+        Ok(())
     }
 }

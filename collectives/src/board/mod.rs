@@ -5,7 +5,7 @@
 //! which round; here are the flags, and who waits how.
 //!
 //! ```text
-//! | begun | left: a byte of each member | dozing: a bit of each member | lines | areas |
+//! | begun | left: a byte of each member | dozing: a bit of each member | lengths | lines | areas |
 //! ```
 //!
 //! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
@@ -13,9 +13,9 @@
 //! meet and short data of all stands side by side. In a team over several hosts, those of each host
 //! have boards for each other, and "members" are these here.
 //!
-//! Most of it knows no messages: the engine, which sends them, stands above and takes rounds step
-//! by step (`steps`). Above the engine again is what calls that block do: `setup`, `work`, `run`
-//! and `wait`.
+//! It knows no messages: the engine, which sends them, stands above and takes rounds step by step
+//! ([`Rounds`]). Calls that block ([`blocking`](crate::blocking)) stand above the engine and take
+//! them at once. What both do in a round is in `present`.
 
 #![allow(
     clippy::needless_borrow,
@@ -26,25 +26,22 @@ mod buffers;
 mod dozing;
 mod flags;
 mod hall;
+mod present;
 mod rounds;
-mod run;
-mod setup;
 mod steps;
-mod wait;
-mod work;
 
 pub(crate) use buffers::{Buffers, Data, Layouts};
-pub(crate) use rounds::{Put, Take};
-pub(crate) use steps::{Reach, Rounds};
+pub(crate) use dozing::{is_any_dozing, wake_dozing};
+pub(crate) use rounds::{Plan, Put, Round, Take};
+pub(crate) use steps::{Reach, Rounds, plan};
 
-use crate::error::{CollectiveError, Result};
 use flags::{Begun, Line};
 use hall::Hall;
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, LINES, Plan, Round, Spot};
+use rounds::{AREAS, LINES, Spot};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -53,7 +50,7 @@ pub(crate) const AREA: usize = 64 << 10;
 const LINE: usize = 128;
 
 /// Bytes of data that stand in a line, behind its flag.
-const INLINE: usize = LINE - size_of::<Line>();
+pub(crate) const INLINE: usize = LINE - size_of::<Line>();
 
 const PAGE: usize = 4096;
 
@@ -61,6 +58,8 @@ const PAGE: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
     dozing: usize,
+    /// A word for each member: the lengths of a call of which all members give the same.
+    lengths: usize,
     lines: usize,
     areas: usize,
     len: usize,
@@ -72,10 +71,11 @@ impl Places {
     fn of(n: usize) -> Self {
         let left = LINE;
         let dozing = left + n.next_multiple_of(LINE);
-        let lines = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
+        let lengths = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
+        let lines = lengths + (n * size_of::<u64>()).next_multiple_of(LINE);
         let areas = (lines + LINES * LINE).next_multiple_of(PAGE);
         let len = areas + AREAS * AREA;
-        Self { dozing, lines, areas, len, hall: Hall::of(n, len) }
+        Self { dozing, lengths, lines, areas, len, hall: Hall::of(n, len) }
     }
 
     /// Bytes of a member's memory.
@@ -106,10 +106,8 @@ pub(crate) struct Board {
     begun: Box<[u64]>,
     /// None of them is smaller.
     least: u64,
-    /// Rounds that others need, as they have told in the call that blocks.
-    heard: usize,
-    work: Round,
-    scratch: Vec<[u64; 8]>,
+    /// What a call that blocks uses and the next one uses again.
+    spare: (Round, Vec<[u64; 8]>),
 }
 
 impl Board {
@@ -154,9 +152,7 @@ impl Board {
             meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
-            heard: 0,
-            work: Round::default(),
-            scratch: Vec::new(),
+            spare: Default::default(),
         })
     }
 
@@ -206,43 +202,32 @@ impl Board {
         }
     }
 
-    /// Where a member's words of unequal parts are in the present round: nowhere among the data.
-    fn words(&self, member: usize) -> *mut u64 {
-        let at = Plan::told_at(AREA, self.bases.len());
-        self.data(member, self.round, Spot::Area).wrapping_add(at).cast()
+    /// Words on a member's board for the lengths of parts, by rank.
+    fn length_words(&self, member: usize) -> &[AtomicU64] {
+        let first = self.bases[member].wrapping_add(self.places.lengths).cast::<AtomicU64>();
+        // SAFETY: within the board, as for `begun`, a word for each member.
+        unsafe { std::slice::from_raw_parts(first, self.bases.len()) }
     }
 
-    /// Writes the words that the others are told behind the data of the present round, if any.
-    ///
-    /// # Safety
-    /// Nobody reads this member's area of the present round now.
-    #[inline(always)]
-    unsafe fn tell(&self, words: &[u64]) {
-        if !words.is_empty() {
-            // SAFETY: the caller's promise; a plan tells one word for each member and one more, for
-            // which the area keeps room.
-            unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.words(self.me), words.len()) };
-        }
+    /// Scratch of so many bytes for a call that blocks.
+    pub(crate) fn scratch(&mut self, bytes: usize) -> *mut u8 {
+        let scratch = &mut self.spare.1;
+        scratch.resize(bytes.div_ceil(size_of::<[u64; 8]>()).max(scratch.len()), [0; 8]);
+        scratch.as_mut_ptr().cast()
     }
 
-    /// How many rounds a member needs, if it has as many bytes for this one as are `expected`.
-    ///
-    /// # Safety
-    /// The member has shown the present round, and told in it.
-    unsafe fn hear(&self, member: usize, expected: u64) -> Result<usize> {
-        // SAFETY: the caller's promise; words stand where every member looks for them.
-        let (bytes, rounds) = unsafe {
-            let words = self.words(member);
-            (*words.add(self.me), *words.add(self.bases.len()))
-        };
-        if bytes == expected {
-            return Ok(rounds as usize);
-        }
-        Err(CollectiveError::Length {
-            from: self.task(member),
-            got: bytes as usize,
-            expected: expected as usize,
-        })
+    /// What a call that blocks writes its rounds into. It gives it back.
+    pub(crate) fn lend_round(&mut self) -> Round {
+        std::mem::take(&mut self.spare.0)
+    }
+
+    pub(crate) fn give_back(&mut self, round: Round) {
+        self.spare.0 = round;
+    }
+
+    /// Which member the caller is.
+    pub(crate) fn me(&self) -> usize {
+        self.me
     }
 
     /// Whether the member at `rank` has left, on the board of `member`.
@@ -256,41 +241,6 @@ impl Board {
         let first = self.bases[0].wrapping_add(self.places.dozing).cast::<AtomicU64>();
         // SAFETY: within the board, as for `begun`.
         (0..self.bases.len().div_ceil(64)).map(move |word| unsafe { &*first.add(word) })
-    }
-
-    /// Who has shown another call in a round, and which.
-    pub(crate) fn other_call(&self, round: u64, signature: u64) -> Option<(usize, u64)> {
-        (0..self.bases.len()).filter(|member| *member != self.me).find_map(|member| {
-            let shown = self.line(member, round).shown(round);
-            let theirs = shown.or_else(|| self.came_with(member, round))?;
-            (theirs != signature).then_some((member, theirs))
-        })
-    }
-
-    /// Begins the next round, in which members meet or not.
-    #[inline(always)]
-    fn begin_round(&mut self, meets: bool) {
-        self.round += 1;
-        self.meetings += u64::from(meets);
-    }
-
-    /// Whose round the present one needs to end first, of so many whose places are used in turns.
-    fn lacks_room(&mut self, places: usize) -> Option<usize> {
-        let enough = (self.round + 1).saturating_sub(places as u64);
-        if self.least >= enough {
-            return None;
-        }
-        self.begun[self.me] = self.round;
-        for member in 0..self.begun.len() {
-            if self.begun[member] < enough {
-                self.begun[member] = self.begun(member).get();
-                if self.begun[member] < enough {
-                    return Some(member);
-                }
-            }
-        }
-        self.least = self.begun.iter().copied().min().unwrap_or(self.round);
-        None
     }
 
     /// Says that this member wants to be woken when something is shown, or no more.

@@ -227,6 +227,18 @@ impl<'a> Plan<'a> {
         self.width
     }
 
+    /// Whether all members give the same list of lengths.
+    #[inline]
+    pub(crate) fn has_lengths(&self) -> bool {
+        self.call.lengths().is_some()
+    }
+
+    /// Bytes of each member's part, if all members give the same list of them; else nothing.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
+        let of_one = self.element * self.scale;
+        self.call.lengths().unwrap_or_default().iter().map(move |count| (count * of_one) as u64)
+    }
+
     /// Whether all go on when all have put.
     pub(crate) fn meets(&self) -> bool {
         self.meets

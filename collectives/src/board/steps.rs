@@ -7,7 +7,6 @@ use super::{AREA, Board, Data, INLINE};
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::{Call, Signature};
-use lapis_core::sync::membarrier;
 use lapis_schedules::Script;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -181,10 +180,12 @@ impl Rounds {
         reach == Reach::Messages && self.output_goes_on
     }
 
-    /// Who has shown another call in the round that is under way, and which.
-    pub(crate) fn other_call(&self, board: &Board, mine: Signature) -> Option<(usize, u64)> {
-        let under_way = !matches!(self.stage, Stage::Between);
-        under_way.then(|| board.other_call(board.round, mine.0)).flatten()
+    /// Who has shown another call in the round that is under way or comes next, as an error.
+    pub(crate) fn other_call(&self, board: &Board, mine: Signature) -> Option<CollectiveError> {
+        match self.stage {
+            Stage::Between => board.other_call_before(&self.plan()?, mine),
+            _ => board.other_call(mine),
+        }
     }
 
     /// The member that is waited for: of several the first one, or one of whom `is_gone` says so.
@@ -205,15 +206,12 @@ impl Rounds {
         }
         match self.stage {
             Stage::Between => true,
-            Stage::Room => {
-                let enough = (board.round + 1).saturating_sub(self.spot.places() as u64);
-                board.begun(self.awaited).get() >= enough
-            }
+            Stage::Room => board.has_room(self.awaited, self.spot.places()),
             Stage::Meeting => board.is_open(),
             Stage::Takes(at) => self.work.takes.get(at).is_none_or(|take| {
                 take.member == board.me
                     || self.plan().is_some_and(|plan| plan.meets())
-                    || board.line(take.member, board.round).shown(board.round).is_some()
+                    || board.shown(take.member).is_some()
             }),
         }
     }
@@ -255,7 +253,7 @@ impl Rounds {
                             return Ok(true);
                         };
                         plan.round(next, &mut (*this).work);
-                        (&mut *board).begin_round(plan.meets());
+                        (&mut *board).begin_round(&plan, next);
                         (*this).spot = plan.spot(INLINE);
                         (*this).stage = Stage::Room;
                     }
@@ -298,24 +296,17 @@ impl Rounds {
         // SAFETY: the caller's promise; references end before anything is sent, and a function of
         // the program's that folds knows neither.
         unsafe {
-            let (round, me) = ((*board).round, (*board).me);
-            data.put(&(*this).work.puts, (&*board).data(me, round, (*this).spot));
-            (&*board).tell(&(*this).work.tells);
+            (&*board).put(&(*this).work, (*this).spot, data);
             (*this).stage = Stage::Takes(0);
-            if let Some(plan) = (&*this).plan().filter(|plan| plan.meets()) {
-                if !(&*board).come(signature.0) {
-                    (*this).stage = Stage::Meeting;
-                } else if let Some((member, theirs)) = (&*board).other_comer(signature.0) {
-                    let (from, theirs) = ((&*board).task(member), Signature(theirs));
-                    return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
-                } else {
-                    (&*board).end_meeting(&plan, (*this).next, &mut (*this).work, data, fold);
+            match (&*this).plan().filter(|plan| plan.meets()) {
+                None => (&*board).show(signature),
+                Some(_) if !(&*board).come(signature) => (*this).stage = Stage::Meeting,
+                Some(plan) => {
+                    let at = (&plan, (*this).next);
+                    (&*board).end_meeting(at, &mut (*this).work, data, fold, signature)?;
                 }
-            } else {
-                (&*board).line(me, round).show(round, signature.0);
-                (&*board).begun(me).set(round);
             }
-            membarrier::light((*board).fences);
+            (&*board).order_showing();
             if is_any_dozing(board) {
                 wake_dozing(board, wake);
             }
@@ -338,34 +329,25 @@ impl Rounds {
     ) -> Result<bool> {
         // SAFETY: the caller's promise; a function of the program's that folds knows neither.
         unsafe {
-            let (round, me) = ((*board).round, (*board).me);
+            let me = (&*board).me();
             let meets = (&*this).plan().is_some_and(|plan| plan.meets());
             let Some(take) = (&(*this).work.takes).get(at).copied() else {
                 let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
-                if meets || seen + 1 == (*board).tasks.len() {
-                    // Everybody has shown this round, and has begun it therefore.
-                    (*board).least = round;
+                if meets || seen + 1 == (&*board).tasks().len() {
+                    (&mut *board).all_have_begun();
                 }
                 (*this).next += 1;
                 (*this).stage = Stage::Between;
                 return Ok(true);
             };
             if take.member != me && !meets {
-                let Some(theirs) = (&*board).line(take.member, round).shown(round) else {
+                let Some(theirs) = (&*board).shown(take.member) else {
                     (*this).awaited = take.member;
                     return Ok(false);
                 };
-                if theirs != signature.0 {
-                    let (from, theirs) = ((&*board).task(take.member), Signature(theirs));
-                    return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
-                }
+                (&*board).same(take.member, theirs, signature)?;
             }
-            if let Some(expected) = take.told {
-                (*this).heard = (&*board).hear(take.member, expected)?.max((*this).heard);
-            }
-            for one in take.each() {
-                data.take(&one, (&*board).data(one.member, round, (*this).spot), fold);
-            }
+            (&*board).take(&take, (*this).spot, data, fold, &mut (*this).heard)?;
             (*this).stage = Stage::Takes(at + 1);
             Ok(true)
         }

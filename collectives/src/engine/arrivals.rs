@@ -79,9 +79,9 @@ impl Engine {
                 return Delivery::bury();
             }
             if header.signature != (*op).signature.0 {
-                let theirs = crate::Signature(header.signature);
-                (*op).failure =
-                    Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
+                let packed = if message.user_header.is_empty() { HEADER } else { 0 };
+                let got = length(header.kind, data, message.len as usize - packed);
+                (*op).failure = Some((&*op).mismatch(source, &header, got));
                 self.inner().attention = true;
                 return self.go_on_later();
             }
@@ -145,13 +145,11 @@ impl Engine {
         data: Option<&[u8]>,
     ) -> Delivery {
         let packed = if message.user_header.is_empty() { HEADER } else { 0 };
-        let got = match (kind, data) {
-            (Kind::Long, Some(data)) => long_length(data),
-            _ => message.len as usize - packed,
-        };
+        let got = length(kind, data, message.len as usize - packed);
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
-            let (into, expected) = (*op).bytes((*op).receives[slot].span);
+            let span = (*op).receives[slot].span;
+            let (_, expected) = (*op).bytes(span);
             if got != expected {
                 (*op).failure = Some(CollectiveError::Length { from: message.source, got, expected });
                 self.inner().attention = true;
@@ -161,7 +159,7 @@ impl Engine {
                 return Delivery::bury();
             }
             if let Some(data) = data {
-                std::ptr::copy_nonoverlapping(data.as_ptr(), into, data.len());
+                (&mut *op).place(span, data);
                 self.received(op, slot);
                 return self.go_on_later();
             }
@@ -172,7 +170,7 @@ impl Engine {
                 // its data has come, so what is found is the one that the message belongs to.
                 engine.moved(context, id, number, slot);
             }));
-            let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
+            let into = Op::destination(op, span);
             Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
         }
     }
@@ -273,6 +271,14 @@ impl Engine {
             }
         }));
         Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
+    }
+}
+
+/// Bytes of the data that a message brings or announces.
+pub(super) fn length(kind: Kind, data: Option<&[u8]>, brought: usize) -> usize {
+    match (kind, data) {
+        (Kind::Long, Some(data)) => long_length(data),
+        _ => brought,
     }
 }
 

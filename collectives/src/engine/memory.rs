@@ -10,6 +10,7 @@ use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
 use crate::board::{Board, Buffers, Layouts, Reach, Rounds};
+use crate::error::{Cause, CollectiveError};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
 use lapis_schedules::Script;
@@ -109,6 +110,22 @@ impl Engine {
         let early = unsafe { &(*team.as_ptr()).early };
         let other = early.iter().find(|l| l.header.number == number && l.header.signature != mine.0);
         other.map(|letter| (letter.source, Signature(letter.header.signature)))
+    }
+
+    /// Why an operation fails whose team is over: because of it, if it is a call that differs from
+    /// another member's. Each member finds the numbers itself.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn over(&self, team: NonNull<Members>, op: *mut Op, cause: Cause) -> CollectiveError {
+        // SAFETY: the caller's promise; nothing below calls out.
+        let found = || unsafe {
+            let memory = &(*team.as_ptr()).memory;
+            memory.queue.front().filter(|head| head.as_ptr() == op)?;
+            let (rounds, board) = ((&(*op).rounds).as_ref()?, memory.board.as_ref()?);
+            rounds.other_call(board, (*op).signature)
+        };
+        matches!(cause, Cause::Broken(_)).then(found).flatten().unwrap_or_else(|| cause.error())
     }
 
     /// Takes an operation's rounds as far as they go. True: its messages can be sent.
@@ -352,11 +369,8 @@ impl Engine {
                 return (&mut *head).awaited();
             }
             if patience.is_fresh()
-                && let Some((member, theirs)) = rounds.other_call(board, (*head).signature)
+                && let Some(found) = rounds.other_call(board, (*head).signature)
             {
-                let from = board.task(member);
-                let mine = (*head).signature;
-                let found = crate::CollectiveError::Mismatch { from, theirs: Signature(theirs), mine };
                 (*op).failure.get_or_insert(found);
             }
             let is_gone = |member: usize| context.reachable(board.task(member)).is_err();

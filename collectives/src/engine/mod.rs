@@ -3,6 +3,7 @@
 //!
 //! * `wire`: what stands before each message's data;
 //! * `op`: an operation ready to run;
+//! * `straight`: its messages, where they carry data of layouts;
 //! * `run`: taking its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
 //! * `search`: finding the members of the host, and where their boards are;
@@ -24,6 +25,7 @@ mod memory;
 mod op;
 mod run;
 mod search;
+mod straight;
 mod wait;
 mod wire;
 

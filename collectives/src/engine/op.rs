@@ -1,6 +1,7 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
+use super::wire::{Header, Kind};
 use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};
 use crate::combine::Fold;
@@ -83,6 +84,8 @@ pub(crate) struct Op {
     pub(crate) failure: Option<CollectiveError>,
     /// Where input and output are, if they are not buffers.
     pub(crate) layouts: Option<Box<dyn Layouts>>,
+    /// Nothing that is sent, copied or put on a board is what a message has brought.
+    straight: bool,
     /// The input of what reads it while it writes the output, where both are the same; or what
     /// layouts give, packed.
     pub(crate) input: Vec<u8>,
@@ -138,6 +141,7 @@ impl Op {
         };
         self.acts = script.steps.iter().map(act).collect();
         (self.sends, self.receives) = (sends.into(), receives.into());
+        self.straight = if self.rounds.is_some() { self.acts.is_empty() } else { self.passes_nothing_on() };
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.scratch());
         let scratch = rounds.max(script.scratch * self.size);
         self.scratch = vec![[0; 8]; scratch.div_ceil(64)];
@@ -172,6 +176,7 @@ impl Op {
             awaited: 0,
             failure: None,
             layouts: None,
+            straight: false,
             input: Vec::new(),
             output: Vec::new(),
             ending: None,
@@ -188,10 +193,15 @@ impl Op {
         }
     }
 
-    /// Whether it carries the data of layouts packed: rounds alone use layouts where they are, but
-    /// none that go on with what messages bring.
+    /// Whether it carries the data of layouts packed: what passes on nothing that messages have
+    /// brought uses layouts where they are.
     pub(crate) fn packs(&self) -> bool {
-        self.layouts.is_some() && (self.rounds.is_none() || !self.acts.is_empty())
+        self.layouts.is_some() && !self.straight
+    }
+
+    /// Whether messages find data in layouts where it is.
+    pub(crate) fn is_straight(&self) -> bool {
+        self.layouts.is_some() && self.straight
     }
 
     /// Packs for messages what layouts give: where it is, and where what comes for them goes.
@@ -252,7 +262,13 @@ impl Op {
         (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
 
-    pub(crate) fn copy(&self, from: Span, into: Span) {
+    pub(crate) fn copy(&mut self, from: Span, into: Span) {
+        let straight = self.is_straight();
+        if let Some(layouts) = self.layouts.as_deref_mut().filter(|_| straight) {
+            // SAFETY: the starter of the operation vouches for its layouts, the schedule's tests
+            // for its spans.
+            return unsafe { layouts.copy(&[(from, into)]) };
+        }
         let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
         if from != into {
             // SAFETY: the starter of the operation vouches for its buffers, the schedule's tests
@@ -276,6 +292,18 @@ impl Op {
                 fold(from, into, side);
             }
             Fold::None => {}
+        }
+    }
+
+    /// Why a message of this operation's number is of another call. Where lengths alone differ,
+    /// those of the data that came with it say more than the calls.
+    pub(crate) fn mismatch(&self, from: u32, header: &Header, got: usize) -> CollectiveError {
+        let (theirs, mine) = (Signature(header.signature), self.signature);
+        let slot = find(&self.receives, from, header.tag).filter(|_| theirs.differs_in_lengths(mine));
+        let brings = matches!(header.kind, Kind::Data | Kind::Long);
+        match slot.map(|slot| self.bytes(self.receives[slot].span).1) {
+            Some(expected) if brings && got != expected => CollectiveError::Length { from, got, expected },
+            _ => CollectiveError::Mismatch { from, theirs, mine },
         }
     }
 

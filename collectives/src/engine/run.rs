@@ -96,7 +96,7 @@ impl Engine {
                     Act::Drain if (*op).open_sends > 0 => break,
                     Act::Wait | Act::Drain => {}
                     Act::Look => super::search::look(context, team),
-                    Act::Copy { from, into } => (*op).copy(from, into),
+                    Act::Copy { from, into } => (&mut *op).copy(from, into),
                     Act::Fold { from, into, side } => (*op).fold(from, into, side),
                 }
                 (*op).next += 1;
@@ -109,7 +109,7 @@ impl Engine {
                 && let Some(cause) = (*team.as_ptr()).over
                 && !(*op).is_done()
             {
-                (*op).failure = Some(cause.error());
+                (*op).failure = Some(self.over(team, op, cause));
             }
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
                 self.spread(context, team, cause);
@@ -174,7 +174,8 @@ impl Engine {
         // SAFETY: the caller's promise.
         unsafe {
             let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
-            let (data, len) = (*op).bytes((*op).sends[slot].span);
+            let span = (*op).sends[slot].span;
+            let (data, len) = (*op).bytes(span);
             if len > EAGER {
                 (*op).open_sends += 1;
                 if self.take(team, op, task, tag, Kind::Ready).is_some() {
@@ -189,6 +190,11 @@ impl Engine {
             }
             if len <= PACKED {
                 (&mut (*op).sends)[slot].state = State::Done;
+                if (*op).is_straight() {
+                    let mut part = [0; PACKED];
+                    (&mut *op).fetch(span, &mut part[..len]);
+                    return self.tell(context, team, op, task, tag, Kind::Data, &part[..len]);
+                }
                 let data = lapis_core::message::bytes(data, len as u64);
                 return self.tell(context, team, op, task, tag, Kind::Data, data);
             }
@@ -240,14 +246,14 @@ impl Engine {
         // everything that was begun has been told.
         unsafe {
             let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
-            let (data, len) = (*op).bytes((*op).sends[slot].span);
+            let source = Op::source(op, (*op).sends[slot].span);
             let header = header(team, op, tag, Kind::Data).bytes();
             (&mut (*op).sends)[slot].state = State::Moving;
             let sent = context.am_send(AmSend {
                 target: task,
                 handler: HANDLER,
                 user_header: &header,
-                source: Source::Contiguous(data, len as u64),
+                source,
                 target_counter: 0,
                 origin: Notify::Call {
                     call: told,
@@ -334,11 +340,12 @@ impl Engine {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let (task, tag) = ((*op).receives[slot].task, (*op).receives[slot].tag);
-            let (into, len) = (*op).bytes((*op).receives[slot].span);
+            let span = (*op).receives[slot].span;
+            let (_, len) = (*op).bytes(span);
             let Some(letter) = self.take(team, op, task, tag, Kind::Data) else { return false };
             let got = letter.data.len();
             if got == len {
-                std::ptr::copy_nonoverlapping(letter.data.as_ptr(), into, len);
+                (&mut *op).place(span, &letter.data);
                 (&mut (*team.as_ptr()).spare).push(letter.data);
             } else {
                 (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
@@ -370,9 +377,8 @@ impl Engine {
             let other =
                 early.iter().find(|l| l.header.number == number && l.header.signature != (*op).signature.0);
             if let Some(letter) = other {
-                let theirs = crate::Signature(letter.header.signature);
-                let from = letter.source;
-                (*op).failure = Some(CollectiveError::Mismatch { from, theirs, mine: (*op).signature });
+                let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
+                (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
                 return None;
             }
             let found = early.iter().position(|l| {

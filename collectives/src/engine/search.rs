@@ -75,7 +75,13 @@ impl Search {
 const BOARDS: u64 = 1;
 const BARRIERS: u64 = 2;
 
-/// The steps of a search by member `me` of `n`.
+/// The steps of a search by member `me` of `n`. All exchange where their boards are, by Bruck's
+/// algorithm; each looks for them; all agree on the least that one has found, by recursive
+/// doubling.
+///
+/// Both take ⌈log₂ n⌉ rounds of short messages, for any n, and they are needed once in a team's
+/// life. So there is no choice among schedules as for calls, nor the one member where tasks that
+/// outnumber their cores meet: which do, is known of the job and not of a team.
 fn script(me: usize, n: usize) -> Script {
     let mut script = Script::default();
     let at = Place::all(me, n);

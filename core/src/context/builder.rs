@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::lock::ContextLock;
 use crate::state::Told;
 #[cfg(all(test, not(loom)))]
-use crate::state::{Barrier, Collectives, Peer};
+use crate::state::{Barrier, Collectives, Exchanges, Peer};
 use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::trace::{Subject, Trace};
@@ -253,7 +253,7 @@ impl ContextBuilder {
             tallies: Tallies::alone(),
             flags: Flags::new(0, 0, &[Vec::new()], &[]),
             crowded: false,
-            collectives: Collectives::new(Barrier::default(), false),
+            collectives: Collectives::new(Barrier::default(), Exchanges::default()),
             hosts: Box::new([0]),
         };
         Ok(Context { shared: Arc::new(self.shared(connected, job, config, Vec::new())?) })

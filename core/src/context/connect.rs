@@ -11,7 +11,7 @@ use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::state::{Barrier, Collectives, Peer, PeerState, Route};
+use crate::state::{Barrier, Collectives, Exchanges, Peer, PeerState, Route};
 use crate::transport::{
     Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };
@@ -50,7 +50,7 @@ pub(super) fn connect(
     let entry = job.entry();
     let epoch = datagrams::epoch(former_epoch(job, entry));
     let places = Places::new(&mut links, job.tasks());
-    let flags = flags::place(&mut links, job.tasks());
+    let flags = flags::place(&mut links, job.task(), job.tasks());
     let card = own_card(&mut links, epoch, (places.mapped, places.fetched()), flags)?;
     let cards = exchange_cards(job, &card, patience)?;
     let mut peers = Vec::with_capacity(cards.len());
@@ -83,7 +83,11 @@ pub(super) fn connect(
         crowded: crowded(&cards, addresses, job.task()),
         collectives: Collectives::new(
             Barrier::new(&barrier_steps(job.task(), &cards, &hosts)),
-            exchanges_meet(job.task(), &cards, &hosts),
+            Exchanges {
+                meet: exchanges_meet(job.task(), &cards, &hosts),
+                in_memory: flags::have_rows(&cards, &hosts),
+                ..Exchanges::default()
+            },
         ),
         flags,
         hosts,

@@ -3,7 +3,7 @@
 //! Each task has an area that its peers map:
 //!
 //! ```text
-//! | a line for each step | a word for each task |
+//! | a line for each step | a word for each task | the first task's: rows of an exchange (row.rs) |
 //! ```
 //!
 //! In the line of a step its owner shows the number of the last barrier in which it has come there.
@@ -13,6 +13,9 @@
 //! then looks once more: one of both sees the other's.
 
 mod look;
+mod row;
+
+pub(crate) use row::{AT as ROWS_AT, have_rows};
 
 use super::card::address_in;
 use super::tally::allocate_for_peers;
@@ -45,8 +48,10 @@ unsafe impl Send for Area {}
 unsafe impl Sync for Area {}
 
 impl Area {
-    fn len(tasks: u32) -> usize {
-        LINES + tasks as usize * size_of::<AtomicU32>()
+    /// Bytes of a task's area.
+    fn len(of: PeerId, tasks: u32) -> usize {
+        let words = LINES + tasks as usize * size_of::<AtomicU32>();
+        if of == row::AT { row::end(words, tasks) } else { words }
     }
 
     #[inline(always)]
@@ -87,8 +92,14 @@ pub(crate) struct Flags {
 }
 
 /// Where this task's area is, as its card says; 0 if it has none.
-pub(super) fn place(links: &mut [Link], tasks: u32) -> u64 {
-    allocate_for_peers(links, tasks, Area::len(tasks)).unwrap_or(0)
+pub(super) fn place(links: &mut [Link], me: PeerId, tasks: u32) -> u64 {
+    allocate_for_peers(links, tasks, Area::len(me, tasks)).unwrap_or(0)
+}
+
+/// Where a task's area is in its own address space, as its card says; 0 if it has none.
+fn place_in(card: &[u8]) -> u64 {
+    let field = address_in(card, "flags").and_then(|at| at.try_into().ok());
+    field.map_or(0, u64::from_le_bytes)
 }
 
 impl Flags {
@@ -96,9 +107,8 @@ impl Flags {
     /// with which there is no contact yet.
     pub(super) fn new(me: PeerId, own: u64, cards: &[Vec<u8>], windows: &[Option<Window>]) -> Self {
         let at = |(task, card): (usize, &Vec<u8>)| {
-            let field = address_in(card, "flags").and_then(|at| at.try_into().ok());
-            let at = field.map_or(0, u64::from_le_bytes);
-            PeerArea { at: if task == me as usize { 0 } else { at }, first: AtomicPtr::default() }
+            let at = if task == me as usize { 0 } else { place_in(card) };
+            PeerArea { at, first: AtomicPtr::default() }
         };
         let peers: Box<[PeerArea]> = cards.iter().enumerate().map(at).collect();
         let own = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(own as usize));
@@ -114,7 +124,7 @@ impl Flags {
     pub(super) fn met(&self, peer: PeerId, window: &Window) {
         let Some(place) = self.peers.get(peer as usize).filter(|place| place.at != 0) else { return };
         let Some(offset) = place.at.checked_sub(window.remote_base) else { return };
-        let end = offset.checked_add(Area::len(self.peers.len() as u32) as u64);
+        let end = offset.checked_add(Area::len(peer, self.peers.len() as u32) as u64);
         let first = window.local_base.wrapping_add(offset as usize).cast::<Line>();
         if end.is_none_or(|end| end > window.len) || !first.is_aligned() {
             return;

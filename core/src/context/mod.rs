@@ -57,6 +57,7 @@ pub use crate::lock::Call;
 pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
+pub(crate) use flags::{Flags, ROWS_AT};
 pub use guarded::{Access, BriefAccess, Guarded};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, Registered, RemoteMemory};

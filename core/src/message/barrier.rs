@@ -87,7 +87,10 @@ impl Context {
                 _ => Err(peer.refusal(from).into()),
             }
         };
-        let awaited = Awaited::of(Awaiting::Barrier).from(from).shown_by_flag();
+        // An exchange through memory is a barrier, too.
+        let exchanges = self.locked().collectives.exchanges.under_way > 0;
+        let what = if exchanges { Awaiting::Exchange } else { Awaiting::Barrier };
+        let awaited = Awaited::of(what).from(from).shown_by_flag();
         self.await_peer(from, || self.wait_for(awaited, arrived))?;
         // A task whose waits are over at once answers no question for a sign of life.
         self.locked().gave_sign_of_life(from);

@@ -1,17 +1,21 @@
 //! The exchange of small values: everybody gets everybody's.
 //!
-//! It runs a schedule of `lapis_schedules` over packets. Tasks may be one call ahead of each other,
-//! never two, so data is kept by call, sender and tag. Rounds in which everybody sends and receives
-//! need as many switches of tasks each as there are tasks on a core: where tasks of one machine
-//! outnumber its cores, all give their value to the first one, which gives everybody all.
+//! Where all tasks share a machine, short values go through memory that all of them map
+//! (`core/src/context/flags/row.rs`): put, barrier, read.
+//!
+//! Others go by messages, in a schedule of `lapis_schedules`. Tasks may be one call ahead of each
+//! other, never two, so data is kept by call, sender and tag. Rounds in which everybody sends and
+//! receives need as many switches of tasks each as there are tasks on a core: where tasks of one
+//! machine outnumber its cores, all give their value to the first one, which gives everybody all.
 
 use crate::Context;
-use crate::context::{Awaited, Checked, Locked};
+use crate::context::{Awaited, Checked, Flags, Locked, ROWS_AT};
 use crate::error::{Error, Result};
 use crate::state::{Blocks, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
+use lapis_ablation::{Optimization, without};
 use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling, phase_and_tag, tree};
 
 /// What an exchange works on: the caller's value, everybody's, and what a schedule keeps.
@@ -61,7 +65,7 @@ impl Context {
         self.may_wait("all_gather")?;
         self.collectives_go_on()?;
         self.count_exchange(1);
-        let all = self.run_all_gather(value);
+        let all = self.run_exchange(value);
         self.count_exchange(u32::MAX);
         all
     }
@@ -71,12 +75,32 @@ impl Context {
         exchanges.under_way = exchanges.under_way.wrapping_add(change);
     }
 
-    fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
-        let (me, n) = (self.shared.task as usize, self.shared.tasks as usize);
-        let (number, meet) = {
+    fn run_exchange(&self, value: &[u8]) -> Result<Vec<u8>> {
+        let (number, in_memory) = {
             let exchanges = &mut self.locked().collectives.exchanges;
-            (exchanges.enter(), exchanges.meet)
+            (exchanges.enter(), exchanges.in_memory)
         };
+        if in_memory
+            && !without(Optimization::ExchangeRows)
+            && Flags::fit_in_row(value.len())
+            && let Some(all) = self.exchange_in_memory(number, value)?
+        {
+            return Ok(all);
+        }
+        self.exchange_by_messages(number, value)
+    }
+
+    /// `None`, and at all tasks: one of them does not reach the memory.
+    fn exchange_in_memory(&self, number: u64, value: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.locked().meet(ROWS_AT);
+        self.shared.flags.put_in_row(number, value);
+        self.barrier()?;
+        Ok(self.shared.flags.row(number, value.len()))
+    }
+
+    fn exchange_by_messages(&self, number: u64, value: &[u8]) -> Result<Vec<u8>> {
+        let (me, n) = (self.shared.task as usize, self.shared.tasks as usize);
+        let meet = self.locked().collectives.exchanges.meet;
         let mut script = Script::default();
         match meet {
             true => tree::all_gather(&mut script, Place::all(me, n), value.len(), n),

@@ -34,9 +34,8 @@ pub(crate) struct Collectives {
 }
 
 impl Collectives {
-    /// `meet`: in exchanges, all meet at the first task.
-    pub(crate) fn new(barrier: Barrier, meet: bool) -> Self {
-        Self { barrier, exchanges: Exchanges { meet, ..Exchanges::default() } }
+    pub(crate) fn new(barrier: Barrier, exchanges: Exchanges) -> Self {
+        Self { barrier, exchanges }
     }
 }
 
@@ -73,8 +72,10 @@ pub(crate) struct Barrier {
 /// Data of exchanges.
 #[derive(Default)]
 pub(crate) struct Exchanges {
-    /// All meet at the first task, which gives everybody everything.
+    /// By messages, all meet at the first task, which gives everybody everything.
     pub(crate) meet: bool,
+    /// Short values go through memory that all tasks map, as far as the cards say.
+    pub(crate) in_memory: bool,
     /// Exchanges this task has entered.
     pub(crate) entered: u64,
     /// Exchanges that this task is in.

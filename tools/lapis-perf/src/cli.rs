@@ -11,7 +11,7 @@ Start it on two tasks, each on a core of its own:
     lapirun -n 2 --bind core lapis-perf am_lat put_bw --max-size 1MiB
 
 Sizes are bytes, or numbers with K or M (powers of 1024), up to 64MiB. Without --sizes each bench has sizes of its own, within \
---min-size and --max-size. Tasks beyond the second take part in gfence and wait otherwise.
+--min-size and --max-size. Tasks beyond the second take part in gfence, exchange and collectives, and wait otherwise.
 
 `lapis-perf tune`, without lapirun, measures in a few seconds which copies are fastest between cores of this machine, \
 and keeps it in the tuning file (LAPIS_TUNING), which jobs read. On a machine that is too busy for that it keeps nothing and \

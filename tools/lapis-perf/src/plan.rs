@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     FetchAddStream,
     CompareSwap,
     Gfence,
+    Exchange,
     Barrier,
     Broadcast,
     AllReduce,
@@ -121,6 +122,14 @@ pub(crate) const BENCHES: &[Bench] = {
         bench("fadd_rate", "stream of fetch and add of 8 bytes", FetchAddStream, Millions, &[8], true),
         bench("cas", "compare and swap of 8 bytes with its answer", CompareSwap, Nanoseconds, &[8], true),
         bench("gfence", "global fence of all tasks", Gfence, Nanoseconds, &[0], false),
+        bench(
+            "exchange",
+            "exchange of core's, a value of each task (LAPI_Address_init)",
+            Exchange,
+            Nanoseconds,
+            &[8, 64],
+            false,
+        ),
         bench("barrier", "barrier of a team of all tasks", Barrier, Nanoseconds, &[0], false),
         bench("bcast", "broadcast, every task the root in turn", Broadcast, Nanoseconds, COLLECTIVE, false),
         bench(

@@ -3,16 +3,14 @@
  * its own, of lengths that differ, from nothing to more than the shared areas hold; members without layouts.
  * tasks: 3
  */
-#include "program.h"
+#include "parts.h"
 
 #include "../programs/forms.h"
 
-enum { MOST = 1 << 18, MEMBERS = 3, ALL = 3, GAP = 0xee };
+enum { MOST = 1 << 18, ALL = MEMBERS };
 enum what { CAST, GATHER, SCATTER, ALLGATHER, NEIGHBOURS, WHATS };
 
 static unsigned char from[MEMBERS][MOST], to[MEMBERS][MOST];
-static struct program p;
-static lapi_dg_handle_t wide, odd;
 
 /* Parts of one side: whose they are, how long, where they begin, and in which layout. */
 struct side {
@@ -22,32 +20,6 @@ struct side {
     lapi_dg_handle_t layouts[MEMBERS];
     lapis_edge_t edges[MEMBERS];
 };
-
-static ulong length(int giver, int getter, int round)
-{
-    switch ((giver + 2 * getter + round) % 4) {
-    case 0: return 0;
-    case 1: return 15 + giver;
-    case 2: return 4999;
-    default: return 70001 + getter;
-    }
-}
-
-static unsigned char byte_of(int giver, int getter, ulong i, int run)
-{
-    return (unsigned char)(giver * 31 + getter * 7 + i * 3 + i / 251 + run * 5);
-}
-
-/* Where byte i of a part is: plain, four bytes in nine, or three in seven, backwards within. */
-static ulong place(lapi_dg_handle_t layout, ulong i)
-{
-    static const ulong threes[] = {5, 0, 1};
-    if (layout == wide)
-        return i / 4 * 9 + i % 4;
-    if (layout == odd)
-        return i / 3 * 7 + threes[i % 3];
-    return i;
-}
 
 static void part(struct side *side, int giver, int getter, int other, int round, int shift)
 {
@@ -249,15 +221,7 @@ int main(void)
 
     start();
     CHECK(tasks == MEMBERS);
-    describe(&p, 4, 9, 0, 4);
-    copy(&p, 0, 4);
-    iterate(&p, 0);
-    wide = registered(&p);
-    describe(&p, 3, 7, 0, 6);
-    copy(&p, 5, 1);
-    copy(&p, 0, 2);
-    iterate(&p, 0);
-    odd = registered(&p);
+    register_layouts();
     for (round = 0; round < 12; round++)
         for (what = 0; what < WHATS; what++)
             move(what, round);

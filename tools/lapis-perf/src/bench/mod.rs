@@ -29,6 +29,7 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::FetchAddStream => atomic::fetch_add(session, target()?, atomic::WINDOW),
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
+        Kind::Exchange => return Ok(sync::exchange(session, size)),
         Kind::Barrier => return team::barrier(session),
         Kind::Broadcast => return team::broadcast(session, size),
         Kind::AllReduce => return team::all_reduce(session, size),

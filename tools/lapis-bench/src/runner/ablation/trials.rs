@@ -174,6 +174,14 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[("core/src/context/adaptive_spin.rs", "")],
         },
         Trial {
+            which: ExchangeRows,
+            figures: &[shm("exchange", &[8])],
+            code: &[
+                ("core/src/context/flags/row.rs", ""),
+                ("core/src/message/exchange.rs", "fn exchange_in_memory"),
+            ],
+        },
+        Trial {
             which: FastPath,
             figures: &[udp("am_lat", &[8, K])],
             code: &[("core/src/reliable/fast_path.rs", "")],

@@ -1,66 +1,19 @@
-//! Which calls of a team go through memory, and calls that block and do.
+//! Calls that block and take their rounds through memory themselves, at once, if nothing of their
+//! team stands before. Those of other forms, and calls that can't, are operations of the engine's.
 
-use super::rounds::Plan;
-use super::work::{Team as At, Work};
-use super::{Board, Rounds};
+mod run;
+mod wait;
+mod work;
+
+use crate::board::{self, Board, Plan};
 use crate::combine::{By, Fold};
-use crate::engine::{self, Found, Held, Here};
+use crate::engine::Held;
 use crate::error::Result;
-use crate::select::{self, Way};
 use crate::team::Team;
 use crate::{Call, Signature, Type};
-use lapis_schedules::levels;
+use work::{Team as At, Work};
 
 impl Team {
-    /// How memory serves a call where there is some; operands may change places if `reorder`.
-    pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
-        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
-    }
-
-    /// The rounds of a call, if it has any.
-    pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Rounds> {
-        match self.way(call, of, reorder)? {
-            Way::Host => Rounds::all(call, self.rank(), self.len(), of.size()),
-            Way::Levels => {
-                let hosts = self.hosts()?;
-                let here = self.here();
-                let leader = levels::leader(hosts, hosts.host_of(self.rank()), call.root());
-                let leader = here.ranks.rank(leader as u32)?;
-                Rounds::of_levels(call, here.me, here.ranks.len(), leader, of.size())
-            }
-        }
-    }
-
-    /// Who shares the caller's host.
-    fn here(&self) -> Here {
-        match self.hosts() {
-            Some(hosts) => {
-                let ranks = hosts.ranks(hosts.host_of(self.rank())).clone();
-                let me = ranks.rank(self.rank() as u32).unwrap_or(0);
-                Here { ranks, me }
-            }
-            None => Here { ranks: crate::Group::all(self.len() as u32), me: self.rank() },
-        }
-    }
-
-    /// Begins to look for memory, if nobody has.
-    ///
-    /// # Safety
-    /// The lock is held.
-    pub(crate) unsafe fn look_for_memory(&self) {
-        let members = self.0.members;
-        // SAFETY: the team lives; references end here.
-        let unknown = unsafe {
-            matches!((*members.as_ptr()).memory.found, Found::Unknown) && (*members.as_ptr()).over.is_none()
-        };
-        if unknown {
-            // SAFETY: the lock is held, and nobody has looked.
-            unsafe {
-                engine::look_for_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
-            };
-        }
-    }
-
     /// Calls through memory and waits, if nothing stands before; else gives the operator back.
     ///
     /// # Safety
@@ -108,7 +61,7 @@ impl Team {
             };
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-            let Some(plan) = super::steps::plan(call, self.rank(), self.len(), of.size()) else {
+            let Some(plan) = board::plan(call, self.rank(), self.len(), of.size()) else {
                 return Err(by);
             };
             let fold = match Fold::of(call, of, by) {

@@ -1,8 +1,8 @@
 //! Waiting for a member: first by looking at its flag alone, then with the context's wait, which
 //! lets messages come and others have the core; a wait that lasts sleeps.
 
-use super::dozing::{is_any_dozing, wake_dozing};
 use super::work::{Whom, Work};
+use crate::board::{is_any_dozing, wake_dozing};
 use crate::engine::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS, Members};
 use crate::error::{CollectiveError, Result, lost};
 use lapis_core::sync::spin_loop;
@@ -100,9 +100,13 @@ impl Work<'_> {
     /// The lock is held.
     unsafe fn is_hopeless(&self, whom: Whom, since: Instant) -> Result<()> {
         let members: *mut Members = self.at.members.as_ptr();
-        // SAFETY: the team lives; references end where they stand.
+        // SAFETY: team and board live; references end where they stand.
         unsafe {
             self.at.engine.note_beginnings(self.at.context);
+            // Who has found that calls differ tells the others; all find the numbers themselves.
+            if let Some(found) = (&*self.board).other_call(self.signature) {
+                return Err(found);
+            }
             if let Some(cause) = (*members).over {
                 return Err(cause.error());
             }
@@ -111,11 +115,6 @@ impl Work<'_> {
             {
                 return Err(CollectiveError::Mismatch { from, theirs, mine: self.signature });
             }
-        }
-        // SAFETY: the board is this operation's and lives; the reference ends here.
-        let found = unsafe { (*self.board).other_call((*self.board).round, self.signature.0) };
-        if let Some((member, theirs)) = found {
-            return Err(self.mismatch(member, theirs));
         }
         // SAFETY: the board is this operation's and lives; its tasks never change.
         let board = unsafe { &*self.board };

@@ -1,6 +1,6 @@
 //! A call that blocks and takes its rounds itself: what it is, and who runs it.
 
-use super::Board;
+use crate::board::Board;
 use crate::combine::Fold;
 use crate::engine::{Engine, Members};
 use crate::{Call, Signature};

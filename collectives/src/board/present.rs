@@ -1,0 +1,209 @@
+//! The round that a member is in: room for its data, putting and showing it, taking that of others.
+//! Who waits for what is not there yet, and how, stands above.
+
+use super::rounds::{Plan, Round, Spot, Take};
+use super::{AREA, Board, Data};
+use crate::Signature;
+use crate::combine::Fold;
+use crate::error::{CollectiveError, Result};
+use lapis_core::sync::{Ordering, membarrier};
+
+impl Board {
+    /// Begins the next round, which is round `r` of a plan. In the first one the others are told
+    /// the lengths that all members give.
+    #[inline(always)]
+    pub(crate) fn begin_round(&mut self, plan: &Plan<'_>, r: usize) {
+        self.round += 1;
+        self.meetings += u64::from(plan.meets());
+        if r == 0 && plan.has_lengths() {
+            self.tell_lengths(plan);
+        }
+    }
+
+    /// Whose round the present one needs to end first, of so many whose places are used in turns.
+    #[inline(always)]
+    pub(crate) fn lacks_room(&mut self, places: usize) -> Option<usize> {
+        if self.least >= self.needed(places) { None } else { self.look_for_room(places) }
+    }
+
+    fn look_for_room(&mut self, places: usize) -> Option<usize> {
+        let needed = self.needed(places);
+        self.begun[self.me] = self.round;
+        for member in 0..self.begun.len() {
+            if self.begun[member] < needed {
+                self.begun[member] = self.begun(member).get();
+                if self.begun[member] < needed {
+                    return Some(member);
+                }
+            }
+        }
+        self.least = self.begun.iter().copied().min().unwrap_or(self.round);
+        None
+    }
+
+    /// Whether a member has ended the round that [`lacks_room`](Self::lacks_room) waits for.
+    #[inline]
+    pub(crate) fn has_room(&self, member: usize, places: usize) -> bool {
+        self.begun(member).get() >= self.needed(places)
+    }
+
+    /// The round that all must have begun before the present one overwrites one of so many places.
+    #[inline(always)]
+    fn needed(&self, places: usize) -> u64 {
+        (self.round + 1).saturating_sub(places as u64)
+    }
+
+    /// Writes what is put in the present round, and behind it the words that the others are told.
+    ///
+    /// # Safety
+    /// There is room; the data is what the plan says, and nobody else's.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&self, work: &Round, spot: Spot, data: &mut (impl Data + ?Sized)) {
+        // SAFETY: the caller's promise.
+        unsafe { data.put(&work.puts, self.data(self.me, self.round, spot)) };
+        if !work.tells.is_empty() {
+            let words = self.words(self.me);
+            // SAFETY: the caller's promise; a plan tells one word for each member and one more, for
+            // which the area keeps room.
+            unsafe { std::ptr::copy_nonoverlapping(work.tells.as_ptr(), words, work.tells.len()) };
+        }
+    }
+
+    /// Shows that what is put in the present round is there.
+    #[inline(always)]
+    pub(crate) fn show(&self, signature: Signature) {
+        self.line(self.me, self.round).show(self.round, signature.0);
+        self.begun(self.me).set(self.round);
+    }
+
+    /// Orders what was shown before the look for members that doze.
+    #[inline(always)]
+    pub(crate) fn order_showing(&self) {
+        membarrier::light(self.fences);
+    }
+
+    /// What a member calls, once it has shown the present round.
+    #[inline(always)]
+    pub(crate) fn shown(&self, member: usize) -> Option<u64> {
+        self.line(member, self.round).shown(self.round)
+    }
+
+    /// What a member of a meeting calls, or shows, once it has come so far.
+    fn called(&self, member: usize, round: u64) -> Option<u64> {
+        self.line(member, round).shown(round).or_else(|| self.came_with(member, round))
+    }
+
+    /// Takes what a member has put in the present round. `heard`: how many rounds others need.
+    ///
+    /// # Safety
+    /// It is there; the data is what the plan says, and nobody else's.
+    #[inline(always)]
+    pub(crate) unsafe fn take(
+        &self,
+        take: &Take,
+        spot: Spot,
+        data: &mut (impl Data + ?Sized),
+        fold: &Fold,
+        heard: &mut usize,
+    ) -> Result<()> {
+        if let Some(expected) = take.told {
+            // SAFETY: the caller's promise; such a plan has the others tell.
+            *heard = unsafe { self.hear(take.member, expected) }?.max(*heard);
+        }
+        for one in take.each() {
+            // SAFETY: the caller's promise.
+            unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) };
+        }
+        Ok(())
+    }
+
+    /// Everybody has shown the present round, and has begun it therefore.
+    #[inline(always)]
+    pub(crate) fn all_have_begun(&mut self) {
+        self.least = self.round;
+    }
+
+    /// Where a member's words of unequal parts are in the present round: nowhere among the data.
+    fn words(&self, member: usize) -> *mut u64 {
+        let at = Plan::told_at(AREA, self.bases.len());
+        self.data(member, self.round, Spot::Area).wrapping_add(at).cast()
+    }
+
+    /// How many rounds a member needs, if it has as many bytes for this one as are `expected`.
+    ///
+    /// # Safety
+    /// The member has shown the present round, and told in it.
+    unsafe fn hear(&self, member: usize, expected: u64) -> Result<usize> {
+        // SAFETY: the caller's promise; words stand where every member looks for them.
+        let (bytes, rounds) = unsafe {
+            let words = self.words(member);
+            (*words.add(self.me), *words.add(self.bases.len()))
+        };
+        if bytes == expected {
+            return Ok(rounds as usize);
+        }
+        Err(CollectiveError::Length {
+            from: self.task(member),
+            got: bytes as usize,
+            expected: expected as usize,
+        })
+    }
+}
+
+/// Members whose calls differ.
+impl Board {
+    /// Whether a member's call is the caller's, too.
+    #[inline(always)]
+    pub(crate) fn same(&self, member: usize, theirs: u64, mine: Signature) -> Result<()> {
+        if theirs == mine.0 { Ok(()) } else { Err(self.mismatch(member, theirs, mine)) }
+    }
+
+    /// Who has shown another call in the present round, as an error.
+    pub(crate) fn other_call(&self, mine: Signature) -> Option<CollectiveError> {
+        self.other_call_in(self.round, mine)
+    }
+
+    /// The same in the round of a plan that has not begun.
+    pub(crate) fn other_call_before(&self, plan: &Plan<'_>, mine: Signature) -> Option<CollectiveError> {
+        self.tell_lengths(plan);
+        self.other_call_in(self.round + 1, mine)
+    }
+
+    fn other_call_in(&self, round: u64, mine: Signature) -> Option<CollectiveError> {
+        (0..self.bases.len()).filter(|member| *member != self.me).find_map(|member| {
+            let theirs = self.called(member, round)?;
+            self.same(member, theirs, mine).err()
+        })
+    }
+
+    #[cold]
+    fn mismatch(&self, member: usize, theirs: u64, mine: Signature) -> CollectiveError {
+        let (from, theirs) = (self.task(member), Signature(theirs));
+        if !theirs.differs_in_lengths(mine) {
+            return CollectiveError::Mismatch { from, theirs, mine };
+        }
+        let [of_them, of_me] = [member, self.me].map(|member| self.lengths(member));
+        // They are those of these calls, if the members have come to tell them.
+        let told = theirs.is_of(of_them.iter().copied()) && mine.is_of(of_me.iter().copied());
+        match of_them.iter().zip(&of_me).enumerate().find(|(_, (theirs, mine))| theirs != mine) {
+            Some((rank, (theirs, of_me))) if told => {
+                CollectiveError::Lengths { from, call: mine.name(), rank, theirs: *theirs, mine: *of_me }
+            }
+            _ => CollectiveError::Mismatch { from, theirs, mine },
+        }
+    }
+
+    /// Tells the others the lengths that all members give. They read them when they find that a
+    /// member's call differs from theirs, beyond which no call goes that looks at all members.
+    #[inline(never)]
+    fn tell_lengths(&self, plan: &Plan<'_>) {
+        for (word, len) in self.length_words(self.me).iter().zip(plan.lengths()) {
+            word.store(len, Ordering::Relaxed);
+        }
+    }
+
+    /// What a member has told.
+    fn lengths(&self, member: usize) -> Vec<u64> {
+        self.length_words(member).iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+}

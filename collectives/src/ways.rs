@@ -1,0 +1,59 @@
+//! Which calls of a team go through memory, whatever their form.
+
+use crate::board::Rounds;
+use crate::engine::{self, Found, Here};
+use crate::select::{self, Way};
+use crate::team::Team;
+use crate::{Call, Type};
+use lapis_schedules::levels;
+
+impl Team {
+    /// How memory serves a call where there is some; operands may change places if `reorder`.
+    pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
+        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
+    }
+
+    /// The rounds of a call, if it has any.
+    pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Rounds> {
+        match self.way(call, of, reorder)? {
+            Way::Host => Rounds::all(call, self.rank(), self.len(), of.size()),
+            Way::Levels => {
+                let hosts = self.hosts()?;
+                let here = self.here();
+                let leader = levels::leader(hosts, hosts.host_of(self.rank()), call.root());
+                let leader = here.ranks.rank(leader as u32)?;
+                Rounds::of_levels(call, here.me, here.ranks.len(), leader, of.size())
+            }
+        }
+    }
+
+    /// Who shares the caller's host.
+    fn here(&self) -> Here {
+        match self.hosts() {
+            Some(hosts) => {
+                let ranks = hosts.ranks(hosts.host_of(self.rank())).clone();
+                let me = ranks.rank(self.rank() as u32).unwrap_or(0);
+                Here { ranks, me }
+            }
+            None => Here { ranks: crate::Group::all(self.len() as u32), me: self.rank() },
+        }
+    }
+
+    /// Begins to look for memory, if nobody has.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn look_for_memory(&self) {
+        let members = self.0.members;
+        // SAFETY: the team lives; references end here.
+        let unknown = unsafe {
+            matches!((*members.as_ptr()).memory.found, Found::Unknown) && (*members.as_ptr()).over.is_none()
+        };
+        if unknown {
+            // SAFETY: the lock is held, and nobody has looked.
+            unsafe {
+                engine::look_for_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
+            };
+        }
+    }
+}
