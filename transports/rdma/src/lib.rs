@@ -68,10 +68,6 @@ mod stripes;
 mod transfer;
 #[cfg(libfabric)]
 mod transport;
-// What the user should know of failover is told in the same way over any rails.
-#[cfg(libfabric)]
-#[path = "../../udp/src/troubles.rs"]
-mod troubles;
 #[cfg(libfabric)]
 mod waiter;
 

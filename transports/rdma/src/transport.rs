@@ -19,12 +19,11 @@ use crate::rail::Rail;
 use crate::send::{LONGEST, Refused, join};
 use crate::stripes::Stripes;
 use crate::transfer::Direction;
-use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
-    RemoteAddr, Status, Transport, TransportError,
+    RemoteAddr, Status, Transport, TransportError, Troubles,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -10,10 +10,9 @@ use crate::peers::Peers;
 use crate::provider::{self, Wanted};
 use crate::rail::Rail;
 use crate::stripes::Stripes;
-use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
-use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError};
+use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError, Troubles};
 use std::collections::VecDeque;
 use std::time::Instant;
 
