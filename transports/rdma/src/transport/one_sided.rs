@@ -52,24 +52,27 @@ impl Rdma {
             Ok(found) => found,
             Err(status) => return status,
         };
-        let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
+        let Some(p) = self.peers.get(peer) else { return Status::Invalid };
         let (joint, theirs) = (self.memory.joint(), p.path().theirs);
-        let r = &mut self.rails[rail];
         if theirs >= joint.rails(usize::MAX) {
             return Status::Io;
         }
+        let r = &mut self.rails[rail];
         if r.sender.waits_for(peer) {
             // It would overtake a message with an earlier number.
             self.refused = true;
             return Status::Again;
         }
         let remote = Remote { to, addr: remote.addr, key: joint.on(theirs, remote.key) };
+        let mark = Mark::of(&header).encode();
         // SAFETY: the caller's promise: messages behind the put are given out when the peer has
         // found its mark.
-        match unsafe { r.endpoint.inject_put(data, Mark::of(&header).encode(), remote) } {
+        match unsafe { r.endpoint.write_at_once(data, Some(mark), remote) } {
             Ok(()) => {
-                p.count_put();
                 r.transfers.put.count(data.len());
+                if let Some(p) = self.peers.get_mut(peer) {
+                    p.count_put();
+                }
                 Status::Done
             }
             Err(code) => self.not_begun(peer, code),

@@ -1,6 +1,7 @@
 //! Opening the rails of a task.
 
 use super::Rdma;
+use super::slots::SlotsOfPeers;
 use crate::address::Card;
 use crate::header::End;
 use crate::library::Library;
@@ -84,6 +85,7 @@ fn finish(
     let now = Instant::now();
     let this = Rdma {
         memory,
+        slots: SlotsOfPeers::default(),
         rails,
         stripes: Stripes::default(),
         links,
