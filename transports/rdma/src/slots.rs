@@ -3,7 +3,7 @@
 //! A message that arrives in a receive buffer passes all of libfabric's queues, and over
 //! `tcp;ofi_rxm` one of them writes to a descriptor and reads it again. What a peer writes into
 //! memory passes none. So a peer that has sent a few messages is offered slots, and short messages
-//! of its come there.
+//! of its come there. A short put has a trailer there behind its bytes, which go where they belong.
 //!
 //! ```text
 //!  0            48      52       53     56       59       64
@@ -35,6 +35,9 @@ const TRAILER: usize = 16;
 /// The longest payload.
 pub(crate) const LONGEST: usize = SIZE - TRAILER;
 
+/// In place of a length: there is no message, but the bytes of a put are in memory.
+const PUT: u8 = u8::MAX;
+
 /// The word that ends a message. It is never 0.
 fn mark(cookie: u64, number: u32) -> u64 {
     let number = u64::from(number & LAST_NUMBER);
@@ -59,6 +62,14 @@ impl Outgoing {
         bytes[52] = length as u8;
         bytes[56..].copy_from_slice(&mark(header.cookie, header.number).to_le_bytes());
         Self { bytes, from, number: header.number }
+    }
+
+    /// What says behind a put that it has come: a message without payload, whose length is none.
+    #[inline]
+    pub(crate) fn behind_put(header: &Header) -> Self {
+        let mut this = Self::message(header, [&[], &[]]);
+        this.bytes[52] = PUT;
+        this
     }
 
     /// What is written.
@@ -116,8 +127,8 @@ struct Slot(#[expect(dead_code, reason = "its bytes are the peer's")] [u8; SIZE]
 pub(crate) struct Found {
     /// How many of our messages the peer has consumed.
     pub(crate) acked: u32,
-    /// In memory that the peer may write again as the module says.
-    pub(crate) payload: RawSlice,
+    /// A message, in memory that the peer may write again as the module says. A put has none.
+    pub(crate) payload: Option<RawSlice>,
 }
 
 /// Slots that a peer writes to.
@@ -237,9 +248,11 @@ unsafe fn take(first: *mut u8, cookie: u64, number: u32) -> Option<Found> {
         }
         let trailer = first.add(slot_of(number) + LONGEST);
         let acked = u32::from_le(trailer.cast::<u32>().read_volatile());
-        let len = usize::from(trailer.add(4).read_volatile()).min(LONGEST);
+        let length = trailer.add(4).read_volatile();
+        let len = usize::from(length).min(LONGEST);
         trailer.add(8).cast::<u64>().write_volatile(0);
-        Some(Found { acked, payload: RawSlice { ptr: trailer.sub(padded(len)), len } })
+        let payload = RawSlice { ptr: trailer.sub(padded(len)), len };
+        Some(Found { acked, payload: (length != PUT).then_some(payload) })
     }
 }
 
@@ -267,8 +280,9 @@ mod tests {
         // SAFETY: the tests have as many slots.
         let Found { acked, payload } = unsafe { take(first, cookie, number) }?;
         assert_eq!(acked, 7);
+        let at = payload?;
         // SAFETY: nobody writes to the slot now.
-        Some(unsafe { std::slice::from_raw_parts(payload.ptr, payload.len) }.to_vec())
+        Some(unsafe { std::slice::from_raw_parts(at.ptr, at.len) }.to_vec())
     }
 
     #[test]
@@ -293,10 +307,20 @@ mod tests {
     }
 
     #[test]
+    fn behind_a_put_there_is_no_message() {
+        let (_slots, first) = zeroed();
+        let outgoing = Outgoing::behind_put(&header(5, 0));
+        write(first, &outgoing, outgoing.bytes().len());
+        // SAFETY: there are as many slots.
+        let found = unsafe { take(first, COOKIE, 5) };
+        assert!(found.is_some_and(|found| found.payload.is_none()));
+    }
+
+    #[test]
     fn lengths_beyond_the_slot_reach_no_further() {
         let (_slots, first) = zeroed();
         let mut outgoing = Outgoing::message(&header(3, LONGEST), [&[9; LONGEST], &[]]);
-        outgoing.bytes[52] = 255;
+        outgoing.bytes[52] = 254;
         write(first, &outgoing, SIZE);
         assert_eq!(payload(first, COOKIE, 3), Some(vec![9; LONGEST]));
     }

@@ -15,7 +15,7 @@
  *   inject, send, write, read      beginning one; a message that is written to a slot is injected
  *   lose                           an injected message is taken and not sent
  *   stray                          the same of those alone that are written to slots
- *   mislay                         the same of a put with a mark; without it, such are writes
+ *   mislay                         the same of a short put; without it, such are writes
  *   sent, moved                    a message or transfer that has ended well is said to have failed
  *   poll                           a look at the completion queue
  *   cut                            beginning anything with a peer, and for COUNT ms from then on nothing ends or
@@ -267,9 +267,9 @@ static ssize_t faulty_receive(struct fid_ep *ep, const struct fi_msg *message, u
     return error != 0 ? -error : real_msg->recvmsg(ep, message, flags);
 }
 
-/* What nobody is told the end of: short messages in slots, and, with a mark, short puts. */
+/* What nobody is told the end of: short messages in slots, and, with a mark or two ranges, short puts. */
 static ssize_t faulty_write_at_once(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
-    int is_put = (flags & FI_REMOTE_CQ_DATA) != 0;
+    int is_put = (flags & FI_REMOTE_CQ_DATA) != 0 || message->rma_iov_count == 2;
     int error = fault(is_put ? "write" : "inject", ep, message->addr);
     if (error == 0)
         error = cut(ep, 1);

@@ -74,6 +74,8 @@ pub(super) struct OneSided {
     /// Its short puts tell the target that they came, in the order of messages; and that spares
     /// the target something.
     tells_target: bool,
+    /// Ranges of a peer's memory that one operation writes.
+    ranges: usize,
     most: u64,
 }
 
@@ -85,6 +87,7 @@ impl OneSided {
         local: false,
         delivers: false,
         tells_target: false,
+        ranges: 1,
         most: 0,
     };
 }
@@ -95,9 +98,10 @@ impl Endpoint {
         let mode = self.mr_mode();
         let info = self.info.first_mut();
         // SAFETY: descriptions from libfabric have all attributes.
-        let (key_size, most, flags) = unsafe {
-            let key_size = (*info.domain_attr).mr_key_size;
-            (key_size, (*info.ep_attr).max_msg_size as u64, (*info.tx_attr).op_flags)
+        let (key_size, most, flags, ranges) = unsafe {
+            let (key_size, tx) = ((*info.domain_attr).mr_key_size, &*info.tx_attr);
+            let ranges = tx.rma_iov_limit.min(tx.iov_limit);
+            (key_size, (*info.ep_attr).max_msg_size as u64, tx.op_flags, ranges)
         };
         // SAFETY: descriptions from libfabric have a domain and transmit attributes.
         let tells = unsafe {
@@ -117,6 +121,7 @@ impl Endpoint {
             local: mode & FI_MR_LOCAL != 0,
             delivers: flags & u64::from(FI_DELIVERY_COMPLETE) != 0,
             tells_target,
+            ranges,
             most,
         };
     }
@@ -176,6 +181,40 @@ impl Endpoint {
                 write(ep, &message, flags)
             })
         }
+    }
+
+    /// The same of two ranges of a peer's memory, one behind the other.
+    ///
+    /// # Safety
+    /// As [`write_at_once`](Self::write_at_once), for both.
+    pub(crate) unsafe fn write_both_at_once(&mut self, both: [(&[u8], Remote); 2]) -> Result<(), i32> {
+        let naming = self.one_sided.naming;
+        let here =
+            both.map(|(bytes, _)| iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+        let there = both.map(|(bytes, remote)| fi_rma_iov {
+            addr: naming.place(remote.addr, remote.key),
+            len: bytes.len(),
+            key: remote.key,
+        });
+        let mut descriptors = [ptr::null_mut(); 2];
+        // SAFETY: all zeros is a value of this plain struct.
+        let mut message: fi_msg_rma = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.iov_count) = (here.as_ptr(), 2);
+        (message.rma_iov, message.rma_iov_count) = (there.as_ptr(), 2);
+        message.desc = descriptors.as_mut_ptr();
+        message.addr = both[0].1.to;
+        // SAFETY: the endpoint is enabled; the bytes are copied before the call returns; the rest
+        // is the caller's promise.
+        let code = unsafe {
+            let write = (*(*self.ep).rma).writemsg.ok_or(libc::ENOSYS)?;
+            write(self.ep, &message, u64::from(FI_INJECT | FI_COMPLETION))
+        };
+        outcome(code)
+    }
+
+    /// Whether one operation writes two ranges of a peer's memory.
+    pub(crate) fn writes_two(&self) -> bool {
+        self.one_sided.ranges >= 2
     }
 
     /// Keys for this provider.

@@ -64,19 +64,27 @@ impl Rdma {
             return Status::Again;
         }
         let remote = Remote { to, addr: remote.addr, key: joint.on(theirs, remote.key) };
-        let mark = Mark::of(&header).encode();
         // SAFETY: the caller's promise: messages behind the put are given out when the peer has
-        // found its mark.
-        match unsafe { r.endpoint.write_at_once(data, Some(mark), remote) } {
-            Ok(()) => {
-                r.transfers.put.count(data.len());
-                if let Some(p) = self.peers.get_mut(peer) {
-                    p.count_put();
+        // found what follows the bytes, in its slot or in its queue.
+        let (outcome, tells) = unsafe {
+            match self.put_with_slot(peer, &header, data, (rail, remote)) {
+                Some(outcome) => (outcome, true),
+                None => {
+                    let (endpoint, mark) = (&mut self.rails[rail].endpoint, Mark::of(&header).encode());
+                    (endpoint.write_at_once(data, Some(mark), remote), false)
                 }
-                Status::Done
             }
-            Err(code) => self.not_begun(peer, code),
+        };
+        if let Err(code) = outcome {
+            return self.not_begun(peer, code);
         }
+        self.rails[rail].transfers.put.count(data.len());
+        match self.peers.get_mut(peer) {
+            Some(p) if tells => p.count_sent(),
+            Some(p) => p.count_put(),
+            None => {}
+        }
+        Status::Done
     }
 
     /// Begins a put or get.

@@ -124,6 +124,30 @@ impl Rdma {
         Ok(done)
     }
 
+    /// Puts a few bytes to a peer's memory, with a word in its slot behind them. `None`: it must go
+    /// another way.
+    ///
+    /// # Safety
+    /// As `put_short` of the contract demands.
+    #[inline]
+    pub(super) unsafe fn put_with_slot(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        data: &[u8],
+        (rail, remote): (usize, Remote),
+    ) -> Option<Result<(), i32>> {
+        let offer = self.peers.get(peer)?.slots_there?;
+        let outgoing = Outgoing::behind_put(header);
+        let endpoint = &mut self.rails[rail].endpoint;
+        if !endpoint.writes_two() || data.len() + outgoing.bytes().len() > endpoint.inject_size() {
+            return None;
+        }
+        let slot = Remote { to: remote.to, addr: offer.place(&outgoing), key: offer.key };
+        // SAFETY: the caller's promise; the slot is as in `write_to_slot`.
+        Some(unsafe { endpoint.write_both_at_once([(data, remote), (outgoing.bytes(), slot)]) })
+    }
+
     #[inline]
     fn write_to_slot(
         &mut self,
@@ -185,7 +209,7 @@ impl Rdma {
             if p.count_consumed() {
                 self.to_tell.push_back(peer);
             }
-            let RawSlice { ptr, len } = found.payload;
+            let Some(RawSlice { ptr, len }) = found.payload else { continue };
             self.rails[0].received.count(slots::written(len));
             self.give_from_slot(Event::message(peer, ptr, len as u32), sink);
         }
