@@ -34,9 +34,6 @@ mod rail;
 mod services;
 mod shared;
 mod transport;
-// What the user should know of failover is told in the same way over any datagrams.
-#[path = "../../udp/src/troubles.rs"]
-mod troubles;
 mod waiter;
 mod way;
 mod windows;

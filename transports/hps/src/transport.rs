@@ -11,7 +11,6 @@ use crate::direct::{Own, Process};
 use crate::options::Options;
 use crate::rail::{Arena, Rail, SUFFIX};
 use crate::services::Services;
-use crate::troubles::Troubles;
 use crate::waiter::{HpsWaiter, Notifier};
 use crate::way::{Sent, Way};
 use crate::windows::{self, Held, Rails, Share};
@@ -22,7 +21,7 @@ use lapis_copies::Copies;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
-    OpenParams, PeerId, RawSlice, RemoteAddr, Status, Transport, TransportError,
+    OpenParams, PeerId, RawSlice, RemoteAddr, Status, Transport, TransportError, Troubles,
 };
 use lapis_cross_memory::Access;
 use lapis_lanes::ring_for;

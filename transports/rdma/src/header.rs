@@ -14,6 +14,9 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+/// Messages that may be under way to one peer, sent but not known to be consumed.
+pub(crate) const WINDOW: u32 = 128;
+
 /// Bytes of a header.
 pub(crate) const LEN: usize = 24;
 
@@ -40,6 +43,9 @@ pub(crate) enum Kind {
     /// A rail of the sender's is at this address. Followed by a [`RailLife`] and the address, which
     /// is empty if the rail is closed.
     Moved = 8,
+    /// Short messages to the sender may go to its [slots](crate::slots). Followed by an
+    /// [`Offer`](crate::slots::Offer).
+    Slots = 9,
 }
 
 /// Message numbers go up to here, then begin anew.
@@ -81,6 +87,7 @@ impl Header {
             6 => Kind::Where,
             7 => Kind::Leave,
             8 => Kind::Moved,
+            9 => Kind::Slots,
             _ => return None,
         };
         let length = word(16);

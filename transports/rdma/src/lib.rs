@@ -23,9 +23,10 @@
 //! | `links.rs` | the state of the network links |
 //! | `send.rs` | send buffers |
 //! | `receive.rs` | receive buffers that hold many messages each |
+//! | `slots.rs` | short messages that peers write straight into memory here |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost; `transport/open.rs`: opening; `transport/report.rs`: what each rail has carried; `transport/stripe.rs`: pieces; `transport/failover.rs`: paths that fail and come back; `transport/watch.rs`: noticing that |
+//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/slots.rs`: short messages that are written; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost; `transport/open.rs`: opening; `transport/report.rs`: what each rail has carried; `transport/stripe.rs`: pieces; `transport/failover.rs`: paths that fail and come back; `transport/watch.rs`: noticing that |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
 mod declaration;
@@ -63,15 +64,13 @@ mod receive;
 #[cfg(libfabric)]
 mod send;
 #[cfg(libfabric)]
+mod slots;
+#[cfg(libfabric)]
 mod stripes;
 #[cfg(libfabric)]
 mod transfer;
 #[cfg(libfabric)]
 mod transport;
-// What the user should know of failover is told in the same way over any rails.
-#[cfg(libfabric)]
-#[path = "../../udp/src/troubles.rs"]
-mod troubles;
 #[cfg(libfabric)]
 mod waiter;
 

@@ -1,16 +1,19 @@
 //! The peers: where they are, what their messages must carry, and how many more they may be sent.
 
 use crate::ffi::fi_addr_t;
-use crate::header::{Header, Kind, LAST_NUMBER, Mark};
+use crate::header::{Header, Kind, LAST_NUMBER, Mark, WINDOW};
 use crate::path::{Path, Retained};
+use crate::slots::Offer;
 use crate::stripes::FAILURES;
 use lapis_core::transport::PeerId;
 use std::time::Instant;
 
-/// Messages that may be under way to one peer, sent but not known to be consumed.
-pub(crate) const WINDOW: u32 = 128;
 /// After so many consumed messages that nothing told the peer of, it is told by a message.
 const TELL_AFTER: u32 = WINDOW / 4;
+/// Messages are written to slots as long as fewer than so many are under way.
+const FEW: u32 = 8;
+/// A peer that has sent so many messages is offered slots.
+const OFFER_AFTER: u32 = 16;
 
 /// What is known of one peer.
 #[derive(Debug)]
@@ -40,6 +43,10 @@ pub(crate) struct Peer {
     /// When it was last heard of or something to it ended, as far as that was looked at.
     pub(crate) news: Option<Instant>,
     pub(crate) round: Round,
+    /// Slots for short messages: those of its, where it has offered some, and the number of those
+    /// that it has here.
+    pub(crate) slots_there: Option<Offer>,
+    pub(crate) slots_here: Option<usize>,
     /// Messages to it, and how many of them it has consumed.
     sent: u32,
     acked: u32,
@@ -86,6 +93,8 @@ impl Peer {
             strikes,
             news,
             round,
+            slots_there: None,
+            slots_here: None,
             sent,
             acked,
             again,
@@ -194,6 +203,14 @@ impl Peer {
         self.sent.wrapping_sub(self.acked) < WINDOW
     }
 
+    /// Its slots, if messages had better go there: whoever has many under way gains nothing by
+    /// each being seen sooner, and what is written ends with a completion, an injected message
+    /// without.
+    #[inline]
+    pub(crate) fn slots_for_few(&self) -> Option<Offer> {
+        self.slots_there.filter(|_| self.sent.wrapping_sub(self.acked) < FEW)
+    }
+
     /// A message was sent that told it what we have consumed.
     #[inline]
     pub(crate) fn count_sent(&mut self) {
@@ -248,6 +265,18 @@ impl Peer {
         self.consumed.wrapping_sub(self.told) == TELL_AFTER
     }
 
+    /// Whether it has just sent so many messages that it may be offered slots.
+    #[inline]
+    pub(crate) fn is_due_for_slots(&self) -> bool {
+        self.consumed == OFFER_AFTER && self.slots_here.is_none()
+    }
+
+    /// The number of its next message.
+    #[inline]
+    pub(crate) fn next_number(&self) -> u32 {
+        self.consumed & LAST_NUMBER
+    }
+
     /// What goes before the next message to it.
     #[inline]
     pub(crate) fn header(&self, source: PeerId, kind: Kind, length: u32) -> Header {
@@ -258,13 +287,21 @@ impl Peer {
     /// Whether all its messages before the one with this number have come.
     #[inline]
     pub(crate) fn follows(&self, number: u32) -> bool {
-        number == self.consumed & LAST_NUMBER
+        number == self.next_number()
+    }
+
+    /// Whether messages from this number on have come already, in slots: what takes no number of
+    /// its own can be read behind what was sent after it.
+    #[inline]
+    pub(crate) fn is_behind_slots(&self, number: u32) -> bool {
+        let ahead = self.consumed.wrapping_sub(number) & LAST_NUMBER;
+        self.slots_here.is_some() && ahead <= 2 * WINDOW
     }
 
     /// Whether a mark is of the put that follows what has come, as its header would say.
     #[inline]
     pub(crate) fn is_followed_by(&self, mark: Mark) -> bool {
-        let (source, number, cookie) = (mark.source, self.consumed & LAST_NUMBER, self.its_cookie);
+        let (source, number, cookie) = (mark.source, self.next_number(), self.its_cookie);
         mark == Mark::of(&Header { cookie, source, acked: 0, length: 0, kind: Kind::Message, number })
     }
 }
@@ -347,6 +384,19 @@ mod tests {
     }
 
     #[test]
+    fn slots_are_for_few_messages_at_a_time() {
+        let mut peer = peer(1);
+        assert_eq!(peer.slots_for_few(), None, "the peer has offered none");
+        peer.slots_there = Offer::decode(&[1; 16]);
+        let few = (0..WINDOW).take_while(|_| {
+            peer.count_sent();
+            peer.slots_for_few().is_some()
+        });
+        assert_eq!(few.count() as u32, FEW - 1);
+        assert!(peer.count_acked(1) && peer.slots_for_few().is_some());
+    }
+
+    #[test]
     fn more_than_was_sent_cannot_be_acknowledged() {
         let mut peer = peer(1);
         peer.count_sent();
@@ -375,6 +425,17 @@ mod tests {
             assert!(!other.follows(one.header(0, Kind::Ack, 0).number), "one is missing");
             other.count_consumed();
         }
+    }
+
+    #[test]
+    fn what_has_no_number_may_come_behind_what_was_written_after_it() {
+        let (one, mut other) = (peer(1), peer(1));
+        let ack = one.header(0, Kind::Ack, 0).number;
+        other.count_consumed();
+        assert!(!other.is_behind_slots(ack), "there are no slots");
+        other.slots_here = Some(0);
+        assert!(other.is_behind_slots(ack) && other.is_behind_slots(ack + 1));
+        assert!(!other.is_behind_slots(ack + 2), "a message before it is missing");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod loss;
 mod one_sided;
 mod open;
 mod report;
+mod slots;
 mod stripe;
 mod watch;
 
@@ -19,13 +20,13 @@ use crate::rail::Rail;
 use crate::send::{LONGEST, Refused, join};
 use crate::stripes::Stripes;
 use crate::transfer::Direction;
-use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
-    RemoteAddr, Status, Transport, TransportError,
+    RemoteAddr, Status, Transport, TransportError, Troubles,
 };
+use slots::SlotsOfPeers;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,7 @@ const CONNECTED_AT_ONCE: usize = 64;
 pub struct Rdma {
     // Registrations are closed before the domains, which the rails' endpoints hold.
     memory: Memory,
+    slots: SlotsOfPeers,
     rails: Vec<Rail>,
     /// Puts and gets that go in pieces.
     stripes: Stripes,
@@ -226,6 +228,9 @@ impl Rdma {
     /// Tells peers what was consumed of theirs, as far as there is room.
     #[inline]
     fn tell(&mut self) {
+        if self.slots.has_offers() {
+            self.offer_slots();
+        }
         while let Some(&peer) = self.to_tell.front() {
             let source = self.me.task;
             if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
@@ -378,8 +383,14 @@ impl Transport for Rdma {
         if self.rails.len() > 1 && self.has_several(peer) {
             return self.send_kept_once(peer, header, (rail, to), |out| join(out, [head, body]));
         }
-        let r = &mut self.rails[rail];
-        let outcome = r.sender.send(&mut r.endpoint, (peer, to), header, [head, body]);
+        let outcome = match self.send_to_slot(peer, &header, (rail, to), [head, body]) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let r = &mut self.rails[rail];
+                r.sender.send(&mut r.endpoint, (peer, to), header, [head, body])
+            }
+            Err(code) => Err(Refused::Failed(code)),
+        };
         self.sent(peer, outcome)
     }
 

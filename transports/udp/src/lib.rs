@@ -15,7 +15,6 @@
 //! | `rail.rs` | one interface's socket: sending |
 //! | `inbox.rs` | what arrives on a socket |
 //! | `waiter.rs` | sleeping |
-//! | `troubles.rs` | what the user should know about failover |
 //! | `transport.rs` | the contract |
 
 mod address;
@@ -28,7 +27,6 @@ mod pairing;
 mod rail;
 mod sys;
 mod transport;
-mod troubles;
 mod waiter;
 
 pub use transport::Udp;

@@ -8,12 +8,11 @@ use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, NARROWEST, Options};
 use crate::pairing::{Pair, pairs};
 use crate::rail::{Rail, Sent, WORTH_LENDING};
 use crate::sys::{self, RawAddr};
-use crate::troubles::Troubles;
 use crate::waiter::{Notifier, UdpWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
-    OpenParams, PeerId, RawSlice, Status, Transport, TransportError,
+    OpenParams, PeerId, RawSlice, Status, Transport, TransportError, Troubles,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -12,9 +12,10 @@
  *   register                       a registration
  *   post                           a receive buffer
  *   greet                          injecting a header alone, of which connecting takes any number
- *   inject, send, write, read      beginning one
+ *   inject, send, write, read      beginning one; a message that is written to a slot is injected
  *   lose                           an injected message is taken and not sent
- *   mislay                         the same of a put that is injected; without it, such are writes
+ *   stray                          the same of those alone that are written to slots
+ *   mislay                         the same of a short put; without it, such are writes
  *   sent, moved                    a message or transfer that has ended well is said to have failed
  *   poll                           a look at the completion queue
  *   cut                            beginning anything with a peer, and for COUNT ms from then on nothing ends or
@@ -266,24 +267,28 @@ static ssize_t faulty_receive(struct fid_ep *ep, const struct fi_msg *message, u
     return error != 0 ? -error : real_msg->recvmsg(ep, message, flags);
 }
 
-static ssize_t faulty_write(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
-    int error = fault("write", ep, message->addr);
-    count_write();
-    if (error == 0)
-        error = cut(ep, 1);
-    return error != 0 ? -error : real_rma->writemsg(ep, message, flags);
-}
-
-static ssize_t faulty_inject_put(struct fid_ep *ep, const void *bytes, size_t len, uint64_t data, fi_addr_t to,
-                                 uint64_t addr, uint64_t key) {
-    int error = fault("write", ep, to);
+/* What nobody is told the end of: short messages in slots, and, with a mark or two ranges, short puts. */
+static ssize_t faulty_write_at_once(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
+    int is_put = (flags & FI_REMOTE_CQ_DATA) != 0 || message->rma_iov_count == 2;
+    int error = fault(is_put ? "write" : "inject", ep, message->addr);
     if (error == 0)
         error = cut(ep, 1);
     if (error != 0)
         return -error;
-    if (fault("mislay", ep, to) != 0)
+    if (is_put ? fault("mislay", ep, message->addr) : fault("lose", ep, message->addr) || fault("stray", ep, message->addr))
         return 0;
-    return real_rma->injectdata(ep, bytes, len, data, to, addr, key);
+    return real_rma->writemsg(ep, message, flags);
+}
+
+static ssize_t faulty_write(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
+    int error;
+    if (message->context == NULL)
+        return faulty_write_at_once(ep, message, flags);
+    error = fault("write", ep, message->addr);
+    count_write();
+    if (error == 0)
+        error = cut(ep, 1);
+    return error != 0 ? -error : real_rma->writemsg(ep, message, flags);
 }
 
 static ssize_t faulty_read(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
@@ -402,7 +407,6 @@ static int faulty_endpoint(struct fid_domain *domain, struct fi_info *info, stru
         REPLACE((*ep)->rma, rma_ops, real_rma);
         rma_ops.writemsg = faulty_write;
         rma_ops.readmsg = faulty_read;
-        rma_ops.injectdata = faulty_inject_put;
     }
     return -error;
 }

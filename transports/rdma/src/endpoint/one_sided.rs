@@ -3,8 +3,8 @@
 use super::{Context, Endpoint, Registration, descriptor_of, outcome};
 use crate::ffi::{
     FI_COMPLETION, FI_DELIVERY_COMPLETE, FI_ENABLE, FI_ENOKEY, FI_INJECT, FI_MR_ALLOCATED, FI_MR_ENDPOINT,
-    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_RMA,
-    FI_SEND, FI_WRITE, fi_addr_t, fi_msg_rma, fi_rma_iov, iovec,
+    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_CQ_DATA, FI_REMOTE_READ,
+    FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WRITE, fi_addr_t, fi_msg_rma, fi_rma_iov, iovec,
 };
 use crate::keys::{Joint, Keys, Naming};
 use crate::provider;
@@ -20,6 +20,8 @@ pub(crate) enum Access {
     All,
     /// Peers only read it.
     PeersRead,
+    /// Peers only write it.
+    PeersWrite,
     /// Puts of ours read it, and gets write it.
     Bounce,
     /// A put of ours reads it.
@@ -34,6 +36,7 @@ impl Access {
             Self::Messages => FI_SEND | FI_RECV,
             Self::All => FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
             Self::PeersRead => FI_WRITE | FI_REMOTE_READ,
+            Self::PeersWrite => FI_REMOTE_WRITE,
             Self::Bounce => FI_READ | FI_WRITE,
             Self::Source => FI_WRITE,
             Self::Sink => FI_READ,
@@ -71,6 +74,8 @@ pub(super) struct OneSided {
     /// Its short puts tell the target that they came, in the order of messages; and that spares
     /// the target something.
     tells_target: bool,
+    /// Ranges of a peer's memory that one operation writes.
+    ranges: usize,
     most: u64,
 }
 
@@ -82,6 +87,7 @@ impl OneSided {
         local: false,
         delivers: false,
         tells_target: false,
+        ranges: 1,
         most: 0,
     };
 }
@@ -92,9 +98,10 @@ impl Endpoint {
         let mode = self.mr_mode();
         let info = self.info.first_mut();
         // SAFETY: descriptions from libfabric have all attributes.
-        let (key_size, most, flags) = unsafe {
-            let key_size = (*info.domain_attr).mr_key_size;
-            (key_size, (*info.ep_attr).max_msg_size as u64, (*info.tx_attr).op_flags)
+        let (key_size, most, flags, ranges) = unsafe {
+            let (key_size, tx) = ((*info.domain_attr).mr_key_size, &*info.tx_attr);
+            let ranges = tx.rma_iov_limit.min(tx.iov_limit);
+            (key_size, (*info.ep_attr).max_msg_size as u64, tx.op_flags, ranges)
         };
         // SAFETY: descriptions from libfabric have a domain and transmit attributes.
         let tells = unsafe {
@@ -114,6 +121,7 @@ impl Endpoint {
             local: mode & FI_MR_LOCAL != 0,
             delivers: flags & u64::from(FI_DELIVERY_COMPLETE) != 0,
             tells_target,
+            ranges,
             most,
         };
     }
@@ -138,25 +146,75 @@ impl Endpoint {
         self.one_sided.delivers
     }
 
-    /// Whether a short put is better [told to the target](Self::inject_put) than confirmed.
+    /// Whether a short put is better [told to the target](Self::write_at_once) than confirmed.
     pub(crate) fn tells_target(&self) -> bool {
         self.one_sided.possible && self.one_sided.tells_target
     }
 
-    /// Writes bytes that may change as soon as this returns to a peer's memory, and `mark` to its
-    /// queue behind them. Nothing tells of it here.
+    /// Writes bytes that may change as soon as this returns to a peer's memory. A mark is written
+    /// to its queue behind them. Nothing that counts tells of it here.
     ///
     /// # Safety
-    /// The other side is valid until the peer has found the mark.
-    pub(crate) unsafe fn inject_put(&mut self, bytes: &[u8], mark: u64, remote: Remote) -> Result<(), i32> {
-        let addr = self.one_sided.naming.place(remote.addr, remote.key);
+    /// The other side is valid until the bytes are there, or the peer has found the mark.
+    #[inline]
+    pub(crate) unsafe fn write_at_once(
+        &mut self,
+        bytes: &[u8],
+        mark: Option<u64>,
+        remote: Remote,
+    ) -> Result<(), i32> {
+        // No injected write (`fi_inject_write`): where one fails, as when its peer has died, the
+        // tcp provider tells rxm of an operation without a name, whose memory rxm reads. This one
+        // ends with a completion that names nothing here.
+        let mut flags = u64::from(FI_INJECT | FI_COMPLETION);
+        if mark.is_some() {
+            flags |= u64::from(FI_REMOTE_CQ_DATA);
+        }
+        let here = Local { at: bytes.as_ptr().cast_mut(), len: bytes.len(), registration: None };
+        // SAFETY: the endpoint is enabled; the bytes are copied before the call returns; the rest
+        // is the caller's promise.
+        unsafe {
+            let write = (*(*self.ep).rma).writemsg.ok_or(libc::ENOSYS)?;
+            self.with_message(here, remote, ptr::null_mut(), |ep, message| {
+                let mut message = *message;
+                message.data = mark.unwrap_or_default();
+                write(ep, &message, flags)
+            })
+        }
+    }
+
+    /// The same of two ranges of a peer's memory, one behind the other.
+    ///
+    /// # Safety
+    /// As [`write_at_once`](Self::write_at_once), for both.
+    pub(crate) unsafe fn write_both_at_once(&mut self, both: [(&[u8], Remote); 2]) -> Result<(), i32> {
+        let naming = self.one_sided.naming;
+        let here =
+            both.map(|(bytes, _)| iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+        let there = both.map(|(bytes, remote)| fi_rma_iov {
+            addr: naming.place(remote.addr, remote.key),
+            len: bytes.len(),
+            key: remote.key,
+        });
+        let mut descriptors = [ptr::null_mut(); 2];
+        // SAFETY: all zeros is a value of this plain struct.
+        let mut message: fi_msg_rma = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.iov_count) = (here.as_ptr(), 2);
+        (message.rma_iov, message.rma_iov_count) = (there.as_ptr(), 2);
+        message.desc = descriptors.as_mut_ptr();
+        message.addr = both[0].1.to;
         // SAFETY: the endpoint is enabled; the bytes are copied before the call returns; the rest
         // is the caller's promise.
         let code = unsafe {
-            let write = (*(*self.ep).rma).injectdata.ok_or(libc::ENOSYS)?;
-            write(self.ep, bytes.as_ptr().cast(), bytes.len(), mark, remote.to, addr, remote.key)
+            let write = (*(*self.ep).rma).writemsg.ok_or(libc::ENOSYS)?;
+            write(self.ep, &message, u64::from(FI_INJECT | FI_COMPLETION))
         };
         outcome(code)
+    }
+
+    /// Whether one operation writes two ranges of a peer's memory.
+    pub(crate) fn writes_two(&self) -> bool {
+        self.one_sided.ranges >= 2
     }
 
     /// Keys for this provider.
@@ -284,7 +342,7 @@ impl Endpoint {
         here: Local<'_>,
         remote: Remote,
         context: *mut Context,
-        call: impl FnOnce(*mut crate::ffi::fid_ep, *const fi_msg_rma) -> isize,
+        call: impl FnOnce(*mut crate::ffi::fid_ep, &fi_msg_rma) -> isize,
     ) -> Result<(), i32> {
         let slice = iovec { iov_base: here.at.cast(), iov_len: here.len };
         let addr = self.one_sided.naming.place(remote.addr, remote.key);

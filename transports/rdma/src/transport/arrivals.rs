@@ -2,6 +2,7 @@
 
 use super::Rdma;
 use crate::header::{self, Header, Kind, Mark};
+use crate::peers::Peer;
 use crate::queue::{Batch, Completion, Read};
 use crate::rail::Rail;
 use lapis_core::transport::Event;
@@ -17,10 +18,40 @@ const NAP: Duration = Duration::from_millis(1);
 /// And while paths are looked after: what fails need not end a sleep either.
 const NAP_OF_THE_WATCHFUL: Duration = Duration::from_millis(5);
 
-impl Rdma {
-    /// What arrived, if it is for core.
+/// Where events go: to core, as far as it has room; what finds none waits for its next poll.
+pub(super) struct Sink<'a> {
+    events: &'a mut [Event],
+    n: usize,
+}
+
+impl<'a> Sink<'a> {
+    fn new(events: &'a mut [Event]) -> Self {
+        Self { events, n: 0 }
+    }
+
+    /// Whether core takes one more now.
     #[inline]
-    pub(super) fn accept(&mut self, rail: usize, bytes: *mut u8, len: usize) -> Option<Event> {
+    pub(super) fn has_room(&self) -> bool {
+        self.n < self.events.len()
+    }
+}
+
+impl Rdma {
+    /// Hands an event on.
+    #[inline]
+    pub(super) fn give(&mut self, event: Event, sink: &mut Sink<'_>) {
+        match sink.events.get_mut(sink.n) {
+            Some(place) => {
+                *place = event;
+                sink.n += 1;
+            }
+            None => self.early.push_back(event),
+        }
+    }
+
+    /// What arrived, if it is for core. What was written before it goes before it.
+    #[inline]
+    fn accept(&mut self, rail: usize, (bytes, len): (*mut u8, usize), sink: &mut Sink<'_>) -> Option<Event> {
         // SAFETY: libfabric has finished writing these bytes, and the buffer is ours until it is
         // posted again, at the next poll at the earliest.
         let message = unsafe { std::slice::from_raw_parts(bytes, len) };
@@ -42,7 +73,18 @@ impl Rdma {
         }
         if !matches!(head.kind, Kind::Message | Kind::Ack) {
             let payload = message.get(header::LEN..header::LEN + head.length as usize)?;
+            if head.kind == Kind::Slots {
+                self.slots_offered(head.source, payload);
+                return None;
+            }
             self.hear(head.source, rail, head.kind, head.number, payload);
+            return None;
+        }
+        if peer.slots_here.is_some() && !peer.follows(head.number) {
+            self.empty_slots_of(head.source, sink);
+        }
+        let peer = self.peers.get_mut(head.source)?;
+        if head.kind == Kind::Ack && peer.is_behind_slots(head.number) {
             return None;
         }
         if self.ordered && !peer.follows(head.number) {
@@ -58,13 +100,17 @@ impl Rdma {
         if peer.count_consumed() {
             self.to_tell.push_back(head.source);
         }
+        if peer.is_due_for_slots() {
+            self.give_slots(head.source);
+        }
         Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
     }
 
     /// A peer's short put is in memory here. It has the place of a message, so that one that is
     /// lost is missed.
-    pub(super) fn landed(&mut self, mark: u64) {
+    fn landed(&mut self, mark: u64, sink: &mut Sink<'_>) {
         let mark = Mark::decode(mark);
+        self.empty_slots_of(mark.source, sink);
         let Some(peer) = self.peers.get_mut(mark.source) else { return };
         if mark.cookie != (peer.its_cookie >> 32) as u32 {
             self.host.debug(format_args!("a put with a wrong cookie was not counted"));
@@ -75,9 +121,12 @@ impl Rdma {
         } else if peer.count_consumed() {
             self.to_tell.push_back(mark.source);
         }
+        if self.peers.get(mark.source).is_some_and(Peer::is_due_for_slots) {
+            self.give_slots(mark.source);
+        }
     }
 
-    pub(super) fn take(&mut self, rail: usize, completion: Completion) -> Option<Event> {
+    fn take(&mut self, rail: usize, completion: Completion, sink: &mut Sink<'_>) -> Option<Event> {
         let r = &mut self.rails[rail];
         match completion {
             Completion::Sent { context } => {
@@ -85,9 +134,9 @@ impl Rdma {
             }
             Completion::Received { bytes, len } => {
                 r.received.count(len);
-                return self.accept(rail, bytes, len);
+                return self.accept(rail, (bytes, len), sink);
             }
-            Completion::Landed { mark } => self.landed(mark),
+            Completion::Landed { mark } => self.landed(mark, sink),
             Completion::Released { context } => r.receiver.release(context),
             Completion::Moved { context } => {
                 let index = r.transfers.index_of(context)?;
@@ -135,14 +184,8 @@ impl Rdma {
     /// Deals with what has ended; messages wait for the next poll. Whether anything had.
     pub(super) fn digest(&mut self) -> bool {
         let mut found = false;
-        while !self.has_stopped() {
-            let mut events = [Event::EMPTY; 16];
-            let (n, any) = self.collect(&mut events);
-            self.early.extend(&events[..n]);
-            found |= any;
-            if !any {
-                break;
-            }
+        while !self.has_stopped() && self.collect(&mut Sink::new(&mut []), 16) {
+            found = true;
         }
         found
     }
@@ -173,6 +216,10 @@ impl Rdma {
                 return false;
             }
             if rests && !found {
+                // One that is missing may be lost, which no sleep would tell.
+                if self.has_filled_slots() {
+                    return false;
+                }
                 let nap = self.nap();
                 if nap.is_some() || self.napping {
                     self.bell.nap(nap);
@@ -192,7 +239,8 @@ impl Rdma {
     /// How long a sleep may last.
     fn nap(&self) -> Option<Duration> {
         let waits = |rail: &Rail| rail.sender.has_waiting() || rail.transfers.has_waiting();
-        if self.rails.iter().any(waits) || !self.to_tell.is_empty() || !self.news.is_empty() {
+        let to_say = !self.to_tell.is_empty() || !self.news.is_empty() || self.slots.has_offers();
+        if self.rails.iter().any(waits) || to_say {
             return Some(NAP);
         }
         (!self.watched.is_empty()).then_some(NAP_OF_THE_WATCHFUL)
@@ -203,41 +251,41 @@ impl Rdma {
         self.rails.iter().any(|rail| !rail.closed && rail.receiver.is_stopped())
     }
 
-    /// Collects completions into `events`: how many events, and whether anything had ended.
-    pub(super) fn collect(&mut self, events: &mut [Event]) -> (usize, bool) {
-        let (mut n, mut ended) = (0, false);
+    /// Looks at completions, up to `most` at a time of which events come, and hands on what comes
+    /// of them. Whether anything had ended.
+    pub(super) fn collect(&mut self, sink: &mut Sink<'_>, most: usize) -> bool {
+        let mut ended = false;
         for rail in 0..self.rails.len() {
-            let (more, any) = self.collect_of(rail, &mut events[n..]);
-            n += more;
-            ended |= any;
+            ended |= self.collect_of(rail, sink, most);
         }
-        (n, ended)
+        // Where nothing is received, what is missing may wait for a buffer.
+        let quiet = !ended && !self.has_stopped();
+        ended | self.empty_slots(sink, quiet)
     }
 
     /// The same of one rail.
     #[inline]
-    fn collect_of(&mut self, rail: usize, events: &mut [Event]) -> (usize, bool) {
-        let (mut n, mut ended) = (0, false);
-        // At most one event comes of a completion.
-        while n < events.len() {
+    fn collect_of(&mut self, rail: usize, sink: &mut Sink<'_>, most: usize) -> bool {
+        let (mut left, mut ended) = (most, false);
+        while left > 0 {
             let r = &mut self.rails[rail];
             if r.closed {
                 break;
             }
             let mut batch = Batch::new();
-            let read = r.endpoint.queue().read(&mut batch, events.len() - n);
+            let read = r.endpoint.queue().read(&mut batch, left);
             ended |= read != Read::Nothing;
             for completion in batch.completions() {
-                if let Some(event) = self.take(rail, completion) {
-                    events[n] = event;
-                    n += 1;
+                if let Some(event) = self.take(rail, completion, sink) {
+                    self.give(event, sink);
+                    left -= 1;
                 }
             }
             if read != Read::Some || self.rails[rail].receiver.is_stopped() {
                 break;
             }
         }
-        (n, ended)
+        ended
     }
 
     /// Events that were found earlier, then new ones; how many.
@@ -246,7 +294,11 @@ impl Rdma {
         for (place, event) in events.iter_mut().zip(self.early.drain(..early)) {
             *place = event;
         }
-        let mut n = early + self.collect(&mut events[early..]).0;
+        let mut sink = Sink::new(&mut events[early..]);
+        if let most @ 1.. = sink.events.len() {
+            self.collect(&mut sink, most);
+        }
+        let mut n = early + sink.n;
         if !self.troubles.is_empty() {
             n += self.troubles.show(&mut events[n..]);
         }

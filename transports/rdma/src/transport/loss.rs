@@ -141,6 +141,7 @@ impl Rdma {
         self.to_tell.retain(|behind| *behind != peer);
         self.news.retain(|given_up| *given_up != peer);
         self.watched.retain(|watched| *watched != peer);
+        self.slots.forget(peer);
         self.abandon_stripes(peer);
         let now = Instant::now();
         for path in &old.paths {
@@ -176,6 +177,7 @@ impl Rdma {
         if !self.early.is_empty() {
             return;
         }
+        self.slots.let_go();
         for at in 0..self.rails.len() {
             let rail = &mut self.rails[at];
             if rail.closed {

@@ -52,12 +52,12 @@ impl Rdma {
             Ok(found) => found,
             Err(status) => return status,
         };
-        let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
+        let Some(p) = self.peers.get(peer) else { return Status::Invalid };
         let (joint, theirs) = (self.memory.joint(), p.path().theirs);
-        let r = &mut self.rails[rail];
         if theirs >= joint.rails(usize::MAX) {
             return Status::Io;
         }
+        let r = &mut self.rails[rail];
         if r.sender.waits_for(peer) {
             // It would overtake a message with an earlier number.
             self.refused = true;
@@ -65,15 +65,26 @@ impl Rdma {
         }
         let remote = Remote { to, addr: remote.addr, key: joint.on(theirs, remote.key) };
         // SAFETY: the caller's promise: messages behind the put are given out when the peer has
-        // found its mark.
-        match unsafe { r.endpoint.inject_put(data, Mark::of(&header).encode(), remote) } {
-            Ok(()) => {
-                p.count_put();
-                r.transfers.put.count(data.len());
-                Status::Done
+        // found what follows the bytes, in its slot or in its queue.
+        let (outcome, tells) = unsafe {
+            match self.put_with_slot(peer, &header, data, (rail, remote)) {
+                Some(outcome) => (outcome, true),
+                None => {
+                    let (endpoint, mark) = (&mut self.rails[rail].endpoint, Mark::of(&header).encode());
+                    (endpoint.write_at_once(data, Some(mark), remote), false)
+                }
             }
-            Err(code) => self.not_begun(peer, code),
+        };
+        if let Err(code) = outcome {
+            return self.not_begun(peer, code);
         }
+        self.rails[rail].transfers.put.count(data.len());
+        match self.peers.get_mut(peer) {
+            Some(p) if tells => p.count_sent(),
+            Some(p) => p.count_put(),
+            None => {}
+        }
+        Status::Done
     }
 
     /// Begins a put or get.

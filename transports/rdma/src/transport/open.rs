@@ -1,6 +1,7 @@
 //! Opening the rails of a task.
 
 use super::Rdma;
+use super::slots::SlotsOfPeers;
 use crate::address::Card;
 use crate::header::End;
 use crate::library::Library;
@@ -10,10 +11,9 @@ use crate::peers::Peers;
 use crate::provider::{self, Wanted};
 use crate::rail::Rail;
 use crate::stripes::Stripes;
-use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
-use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError};
+use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError, Troubles};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -85,6 +85,7 @@ fn finish(
     let now = Instant::now();
     let this = Rdma {
         memory,
+        slots: SlotsOfPeers::default(),
         rails,
         stripes: Stripes::default(),
         links,
