@@ -39,8 +39,8 @@ impl Locked<'_> {
         let Some(call) = self.shared().hooks.header else {
             return self.handler_missing(address, incoming.source);
         };
-        // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job trust
-        // each other's.
+        // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
+        // trust each other's.
         self.out(|context| unsafe { call(context, address, incoming) })
     }
 

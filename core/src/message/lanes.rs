@@ -181,8 +181,8 @@ impl Context {
         }
     }
 
-    /// Sends a message that fits a slot in the lane to its target, from a call of the program's that
-    /// is within no other one: such a call need not be begun.
+    /// Sends a message that fits a slot in the lane to its target, from a call of the program's
+    /// that is within no other one: such a call need not be begun.
     ///
     /// Nothing beside the message is stored, and nothing is called: see [`Short`].
     #[inline(always)]
