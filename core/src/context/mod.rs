@@ -69,8 +69,8 @@ pub(crate) use shared::{
     Reassembly, Shared, State, ZeroCopySend,
 };
 pub use shared::{
-    CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks, RestHandler,
-    SleepHandler,
+    CallHeaderHandler, CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks,
+    RestHandler, SleepHandler,
 };
 pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;

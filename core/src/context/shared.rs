@@ -126,13 +126,16 @@ unsafe impl Sync for Shared {}
 // SAFETY: nothing in it belongs to the thread that made it.
 unsafe impl Send for Shared {}
 
+/// Calls a header handler by its address.
+pub type CallHeaderHandler = unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Option<Delivery>;
+
 /// What an interface above core plugs into a context: how to call the handlers whose addresses it
 /// passes around, and whom to tell of errors that belong to no call.
 #[derive(Default)]
 pub struct RawHooks {
     /// Calls a header handler by an address that the interface gave out; `None` where it wants
     /// nothing to be stored or run. Runs in the dispatcher, under the lock.
-    pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Option<Delivery>>,
+    pub header: Option<CallHeaderHandler>,
     /// Calls a completion handler by function and argument.
     pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
     /// Told when an operation with a peer counts a counter that has a

@@ -73,20 +73,14 @@ impl Locked<'_> {
         self.count_received(path, data.len());
         let incoming =
             Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
-        let wanted = match self.shared().handlers.get(handler) {
-            Some(Handler::Closure(f)) => {
-                let delivery = self.out(|context| f(context, &incoming));
-                if delivery.wants_something() {
-                    return self.deliver_short(source, delivery, packet);
-                }
-                // There is nothing in it to drop, which the compiler doesn't see.
-                std::mem::forget(delivery);
-                None
+        if let Some(Handler::Closure(f)) = self.shared().handlers.get(handler) {
+            let delivery = self.out(|context| f(context, &incoming));
+            if delivery.wants_something() {
+                return self.deliver_short(source, delivery, packet);
             }
-            Some(Handler::Address(address)) => self.call_raw_handler(*address, &incoming),
-            None => self.call_unlisted_handler(handler, &incoming),
-        };
-        if let Some(delivery) = wanted {
+            // There is nothing in it to drop, which the compiler doesn't see.
+            std::mem::forget(delivery);
+        } else if let Some(delivery) = self.call_handler_by_address(handler, &incoming) {
             return self.deliver_short(source, delivery, packet);
         }
         self.delivered(source, number);

@@ -8,34 +8,32 @@ use crate::transport::PeerId;
 impl Locked<'_> {
     /// Calls the header handler of a message.
     pub(super) fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
-        let wanted = match self.shared().handlers.get(handler) {
-            Some(Handler::Closure(f)) => return self.out(|context| f(context, incoming)),
-            Some(Handler::Address(address)) => self.call_raw_handler(*address, incoming),
-            None => self.call_unlisted_handler(handler, incoming),
-        };
-        wanted.unwrap_or(Delivery::bury())
+        if let Some(Handler::Closure(f)) = self.shared().handlers.get(handler) {
+            return self.out(|context| f(context, incoming));
+        }
+        self.call_handler_by_address(handler, incoming).unwrap_or(Delivery::bury())
     }
 
-    /// Calls a header handler that is not in the table: by its address. `None`: it wants nothing to
-    /// be stored or run.
+    /// Calls a header handler that is no closure of the table: its address is there, or names it in
+    /// the message. `None`: it wants nothing to be stored or run.
     #[inline(always)]
-    pub(super) fn call_unlisted_handler(
+    pub(super) fn call_handler_by_address(
         &mut self,
         handler: u64,
         incoming: &Incoming<'_>,
     ) -> Option<Delivery> {
         if handler >= TABLE_END {
-            return self.call_raw_handler(handler, incoming);
+            return self.call_address(handler, incoming);
         }
-        if self.shared().handlers.may_come(handler) {
-            return Some(Delivery::later());
+        match self.shared().handlers.get(handler) {
+            Some(Handler::Address(address)) => self.call_address(*address, incoming),
+            _ if self.shared().handlers.may_come(handler) => Some(Delivery::later()),
+            _ => self.handler_missing(handler, incoming.source),
         }
-        self.handler_missing(handler, incoming.source)
     }
 
-    /// Calls a header handler by its address; the rest is as above.
     #[inline(always)]
-    pub(super) fn call_raw_handler(&mut self, address: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
+    fn call_address(&mut self, address: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
         let Some(call) = self.shared().hooks.header else {
             return self.handler_missing(address, incoming.source);
         };
