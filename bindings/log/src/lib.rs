@@ -1,14 +1,16 @@
 //! Where diagnostics of the libraries and of the tools go: to standard error, warnings and errors,
 //! or what `LAPIS_LOG` asks for.
 
+use lapis_core::config::Environment;
 use std::sync::Once;
 pub use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-/// Installs the subscriber of this process, once, unless the program has one of its own.
+/// Installs the subscriber of this process, once, unless the program has one of its own. In a
+/// set-user-id program `LAPIS_LOG` does not count, as no variable does.
 pub fn install() {
-    install_with(LevelFilter::WARN, std::env::var("LAPIS_LOG").ok().as_deref());
+    install_with(LevelFilter::WARN, Environment::of_process().get("LAPIS_LOG"));
 }
 
 /// The same with `usual` shown where `wanted`, the text of `LAPIS_LOG`, says nothing that is

@@ -132,13 +132,17 @@ fn in_a_set_user_id_program_no_variable_counts() {
     let dir = folder().join(format!("lapis-setuid-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder beside the programs");
     let dir = Dir(dir);
-    let program = dir.0.join("task");
+    let (program, tool) = (dir.0.join("task"), dir.0.join("lapis-info"));
     std::fs::copy(TASK, &program).expect("the program is copied");
-    let run = |name: &str, value: &str| {
-        let mut command = lapis_testing::clean(&program);
-        let done = command.arg("all-to-all").env(name, value).output().expect("the program starts");
+    std::fs::copy(lapis_testing::program("lapis-info", "lapis-info"), &tool).expect("it was built");
+    let of = |program: &Path, argument: &str, name: &str, value: &str| {
+        let mut command = lapis_testing::clean(program);
+        let done = command.arg(argument).env(name, value).output().expect("the program starts");
         (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
     };
+    let run = |name: &str, value: &str| of(&program, "all-to-all", name, value);
+    let complains_of_log = || of(&tool, "--transports", "LAPIS_LOG", "=,=!").1.contains("LAPIS_LOG=`=,=!`");
+    assert!(complains_of_log());
     let plain = [("LAPIS_TRANSPORT", "nowhere"), ("LAPIS_TASKS", "2")].map(|(n, v)| run(n, v).0);
     assert_eq!(plain, [Some(3); 2], "without other rights both count");
     const STRANGER: u32 = 12345;
@@ -146,7 +150,11 @@ fn in_a_set_user_id_program_no_variable_counts() {
         eprintln!("SKIPPED: only root can give programs away");
         return;
     }
-    std::fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
+    std::os::unix::fs::chown(&tool, Some(STRANGER), None).expect("as before");
+    for program in [&program, &tool] {
+        std::fs::set_permissions(program, Permissions::from_mode(0o4755)).unwrap();
+    }
+    assert!(!complains_of_log());
     let (code, said) = run("LAPIS_TRANSPORT", "nowhere");
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = run("LAPIS_TASKS", "2");
