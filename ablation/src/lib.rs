@@ -66,6 +66,8 @@ optimizations! {
     AdaptiveSpin = "adaptive_spin",
     /// Short values of an exchange in memory that all tasks map.
     ExchangeRows = "exchange_rows",
+    /// A barrier of a team without the plan that calls with data have.
+    BareBarrier = "bare_barrier",
     /// Datagrams of a unit that finds nothing in its way.
     FastPath = "fast_path",
     /// Cheap calls of the system while datagrams come one by one.

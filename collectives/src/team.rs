@@ -348,7 +348,7 @@ impl Team {
 
     /// # Safety
     /// As for [`call_raw`](Self::call_raw); the call has been checked.
-    unsafe fn call_checked(
+    pub(crate) unsafe fn call_checked(
         &self,
         call: &Call<'_>,
         of: Type,

@@ -1,7 +1,7 @@
 //! Taking the rounds of a call that blocks.
 
 use super::work::{Whom, Work};
-use crate::board::{Board, Buffers, Data, INLINE, Plan, Round};
+use crate::board::{self, Board, Buffers, Data, INLINE, LINES, Plan, Round};
 use crate::error::{Cause, CollectiveError, Result};
 
 impl Work<'_> {
@@ -34,6 +34,33 @@ impl Work<'_> {
         // part.
         unsafe { (&mut *self.board).give_back(round) };
         ended
+    }
+
+    /// The only round of a call that carries nothing.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn show_and_see_all(&self) -> Result<()> {
+        // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
+        // somebody waits. So does the team.
+        unsafe {
+            let board = self.board;
+            let (me, n) = ((&*board).me(), (&*board).tasks().len());
+            if let Some(cause) = (*self.at.members.as_ptr()).over {
+                let plan = board::plan(self.call, me, n, 1);
+                return Err(plan.map_or_else(|| cause.error(), |plan| self.over(&plan, cause)));
+            }
+            (&mut *board).begin_bare_round();
+            self.wait_for_room(LINES)?;
+            (&*board).show(self.signature);
+            (&*board).order_showing();
+            self.wake_dozing();
+            for member in (0..n).filter(|member| *member != me) {
+                self.wait_for_data(member)?;
+            }
+            (&mut *board).all_have_begun();
+        }
+        Ok(())
     }
 
     /// # Safety

@@ -32,7 +32,7 @@ mod steps;
 
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
-pub(crate) use rounds::{Plan, Put, Round, Take};
+pub(crate) use rounds::{LINES, MEET_MEMBERS, Plan, Put, Round, Take};
 pub(crate) use steps::{Reach, Rounds, plan};
 
 use flags::{Begun, Line};
@@ -41,7 +41,7 @@ use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, LINES, Spot};
+use rounds::{AREAS, Spot};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;

@@ -20,6 +20,12 @@ impl Board {
         }
     }
 
+    /// Begins a round of which all members know what it is.
+    #[inline(always)]
+    pub(crate) fn begin_bare_round(&mut self) {
+        self.round += 1;
+    }
+
     /// Whose round the present one needs to end first, of so many whose places are used in turns.
     #[inline(always)]
     pub(crate) fn lacks_room(&mut self, places: usize) -> Option<usize> {

@@ -182,6 +182,14 @@ pub(super) const TRIALS: &[Trial] = {
             ],
         },
         Trial {
+            which: BareBarrier,
+            figures: &[shm("barrier", &[0])],
+            code: &[
+                ("collectives/src/blocking/mod.rs", "fn barrier_through_memory"),
+                ("collectives/src/blocking/run.rs", "fn show_and_see_all"),
+            ],
+        },
+        Trial {
             which: FastPath,
             figures: &[udp("am_lat", &[8, K])],
             code: &[("core/src/reliable/fast_path.rs", "")],
