@@ -19,7 +19,7 @@ impl Team {
     ///
     /// # Safety
     /// As for [`call_raw`](Self::call_raw); the call has been checked, and its [way](Self::way) is
-    /// [`Way::Host`].
+    /// [`Way::Host`](crate::select::Way::Host).
     pub(crate) unsafe fn call_through_memory(
         &self,
         call: &Call<'_>,
@@ -42,8 +42,8 @@ impl Team {
         unsafe { self.in_rounds(call, of, by, (input, output), run) }
     }
 
-    /// A barrier of few members, who look at each other's flags. Nothing is put or taken, so that no
-    /// plan is needed: that takes a third off its time. `None`: something stands before.
+    /// A barrier of few members, who look at each other's flags. Nothing is put or taken, so that
+    /// no plan is needed: that takes a third off its time. `None`: something stands before.
     ///
     /// # Safety
     /// As for [`call_through_memory`](Self::call_through_memory).

@@ -3,9 +3,6 @@
 use crate::Copies;
 use lapis_core::config::Origin;
 
-/// The variable whose value the limits are.
-pub const VARIABLE: &str = "LAPIS_SHM_COPIES";
-
 /// What stands in the value of the tuning file if a job's start has measured it, in a few
 /// milliseconds that nobody asked for.
 pub(crate) const AT_START: &str = "measured=start";

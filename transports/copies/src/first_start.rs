@@ -1,7 +1,8 @@
 //! Measuring at the first start on a kind of processor that nobody knows, once for each user.
 
+use crate::VARIABLE;
 use crate::attempts::{self, Attempts};
-use crate::choice::{AT_START, VARIABLE};
+use crate::choice::AT_START;
 use crate::trial::{Disturbance, Trial, limits};
 use crate::{Copies, measure};
 use lapis_core::config::{Environment, TUNING, processor, write_tuning};

@@ -24,19 +24,21 @@ mod measure;
 mod of_job;
 #[cfg(not(loom))]
 mod trial;
+mod variable;
 
 #[cfg(not(loom))]
 pub use attempts::Attempts;
 #[cfg(not(loom))]
-pub use choice::{Choice, Source, VARIABLE};
+pub use choice::{Choice, Source};
 #[cfg(not(loom))]
 pub use first_start::{FirstStart, about, first_start};
 #[cfg(not(loom))]
 pub use measure::measure;
 #[cfg(not(loom))]
-pub use of_job::{COPIES, Remark, find, of_host};
+pub use of_job::{Remark, find, of_host};
 #[cfg(not(loom))]
 pub use trial::{Disturbance, Figures, Row, Trial, limits};
+pub use variable::{COPIES, VARIABLE};
 
 use std::fmt;
 

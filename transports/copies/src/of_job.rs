@@ -1,26 +1,9 @@
 //! The limits of a process that moves data by lanes: by what its environment says, by what is
 //! shipped, or measured at its start. One way for all who have lanes.
 
-use crate::{Choice, Copies, FirstStart, Source, VARIABLE, first_start};
-use lapis_core::config::{Environment, Group, Kind, Origin, Variable, processor};
-use lapis_core::error::LapiCode;
+use crate::{COPIES, Choice, Copies, FirstStart, Source, VARIABLE, first_start};
+use lapis_core::config::{Environment, Origin, processor};
 use lapis_core::transport::{Host, TransportError};
-
-/// What the variable is. Shared memory declares it; whoever has lanes heeds it.
-pub const COPIES: Variable = Variable {
-    name: VARIABLE,
-    group: Group::Transport("shm"),
-    kind: Kind::Text,
-    default: None,
-    help: "From which lengths on which copies are taken, as in far=100,near-past=never,far-past=1024,attach=16384",
-    more: "far: nanoseconds of a read from which on two cores share no cache. near-past, far-past: bytes from which \
-           on messages to near and to far cores are stored past the caches, or never. attach: bytes from which on \
-           puts and gets of any memory may go by cross-memory attach. What is left out is as shipped for the \
-           processor; lapis-perf tune measures it, lapis-info --copies shows it. Windows of adapters (hps, GM) heed \
-           it, too.",
-    source: "Lapis",
-    code: LapiCode::ERR_SET_VAL,
-};
 
 /// What people may want to know of how limits were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
