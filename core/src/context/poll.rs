@@ -51,9 +51,8 @@ impl Context {
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
     /// `looks` times; the last look is one at everything. Of a stream some tens of messages are
-    /// handled. Says whether a sending and whether a
-    /// receiving has ended; `None`: another thread holds the lock, and nothing has happened but
-    /// that it may have the core.
+    /// handled. Says whether a sending and whether a receiving has ended; `None`: another thread
+    /// holds the lock, and nothing has happened but that it may have the core.
     ///
     /// Others have lock and core as in [`progress`](Self::progress). *LAPI Guide, LAPI_Msgpoll.*
     ///
