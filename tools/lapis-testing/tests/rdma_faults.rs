@@ -280,6 +280,19 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
     }
 }
 
+/// What a task answers would take the path that its peer has left, until it is found silent.
+#[test]
+fn a_peer_hears_that_a_path_was_left() {
+    let Some(faulty) = Faulty::new("left") else { return };
+    let faults = "inject:60:1:104";
+    let job = faulty.job(faults, 0).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
+    let done = faulty.run_job(faults, job);
+    let hears =
+        |line: &&str| line.contains("the path to task 0 ") && line.contains(": the peer has left it;");
+    assert_eq!(done.err.lines().filter(hears).count(), 1, "{done:?}");
+    assert_eq!(all_ended(faults, done), 6);
+}
+
 #[test]
 fn a_job_goes_on_when_all_its_rails_were_away_for_a_while() {
     let Some(faulty) = Faulty::new("rails-away") else { return };

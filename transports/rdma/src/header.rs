@@ -46,6 +46,9 @@ pub(crate) enum Kind {
     /// Short messages to the sender may go to its [slots](crate::slots). Followed by an
     /// [`Offer`](crate::slots::Offer).
     Slots = 9,
+    /// The sender has left the path over that rail of the receiver's: what comes over it may get
+    /// lost. Followed by a [`RailLife`] as the sender knows it.
+    Left = 10,
 }
 
 /// Message numbers go up to here, then begin anew.
@@ -88,6 +91,7 @@ impl Header {
             7 => Kind::Leave,
             8 => Kind::Moved,
             9 => Kind::Slots,
+            10 => Kind::Left,
             _ => return None,
         };
         let length = word(16);

@@ -43,6 +43,8 @@ pub(crate) struct Path {
     pub(crate) failed: bool,
     /// Since when it is down, if it was ever used.
     pub(crate) left: Option<Instant>,
+    /// It was left, and the peer is still to be told.
+    pub(crate) to_say: bool,
     /// When it is tried next while it is down.
     pub(crate) next_try: Instant,
     pause: Duration,
@@ -81,6 +83,7 @@ impl Path {
             unsafe_puts: false,
             failed: false,
             left: None,
+            to_say: false,
             next_try: now,
             pause: FIRST_PAUSE,
             since: 0,
@@ -102,6 +105,7 @@ impl Path {
     /// It works again.
     pub(crate) fn take_back(&mut self) {
         (self.up, self.greeted, self.left, self.failed) = (true, true, None, false);
+        self.to_say = false;
     }
 
     /// It is being tried; the next time is later.

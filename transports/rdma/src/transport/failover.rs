@@ -20,6 +20,7 @@ impl Rdma {
         }
         let Some(at) = p.paths.iter().position(|path| path.rail == rail && path.up) else { return };
         p.paths[at].leave(now, sign == Sign::Error);
+        p.paths[at].to_say = sign != Sign::Told;
         p.end_round();
         p.paths[at].since = p.round.number;
         let others = p.paths.iter().position(|path| path.up);
@@ -44,7 +45,23 @@ impl Rdma {
             );
         }
         self.watch(peer);
+        // Before what goes again: its answers had better not take the path that was left.
+        self.say_left(peer, at);
         self.send_kept(peer);
+    }
+
+    /// Tells a peer that the path was left, if that is still to be said: it may have no sign of its
+    /// own, and would send over it until it finds it silent.
+    pub(super) fn say_left(&mut self, peer: PeerId, at: usize) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        let Some(path) = p.paths.get_mut(at).filter(|path| path.to_say) else { return };
+        let life = RailLife { rail: path.theirs, life: path.life }.encode();
+        path.to_say = false;
+        if !self.say(peer, Kind::Left, [&life, &[]])
+            && let Some(p) = self.peers.get_mut(peer)
+        {
+            p.paths[at].to_say = !p.paths[at].up;
+        }
     }
 
     /// A path has answered: it is used again.
@@ -92,7 +109,7 @@ impl Rdma {
         }
         self.rails[rail].close(libc::ECONNABORTED, |one| ended.push(one));
         for peer in 0..self.peers.len() as u32 {
-            self.leave(peer, rail, why, Sign::Other);
+            self.leave(peer, rail, why, Sign::Told);
         }
         for one in ended {
             if let Some(event) = self.moved(rail, one) {
@@ -222,6 +239,9 @@ impl Rdma {
                 }
             }
             Kind::Moved => self.peer_moved(peer, about, rest),
+            Kind::Left if self.rails.get(about.rail).is_some_and(|r| r.life == about.life) => {
+                self.leave(peer, about.rail, "the peer has left it", Sign::Told);
+            }
             _ => {}
         }
     }
@@ -298,7 +318,7 @@ impl Rdma {
             return;
         }
         let rail = path.rail;
-        self.leave(peer, rail, "the peer has closed its end", Sign::Other);
+        self.leave(peer, rail, "the peer has closed its end", Sign::Told);
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
         let (old, was_known) = (path.to, !path.address.is_empty());
         (path.life, path.greeted, path.unsafe_puts) = (life, false, false);

@@ -16,8 +16,11 @@ const REFUSALS: u32 = 1000;
 pub(super) enum Sign {
     /// Something that went over it failed.
     Error,
-    /// Its link is down, it is silent, or an end of it is closed.
-    Other,
+    /// Its link is down, or it is silent.
+    Dead,
+    /// The peer has left it or closed its end; or this end is closed, of which the peer hears by
+    /// itself.
+    Told,
 }
 
 /// How long a peer is tried to be told that it was given up.

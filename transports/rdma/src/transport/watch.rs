@@ -112,6 +112,7 @@ impl Rdma {
         self.send_kept(peer);
         let paths = self.peers.get_mut(peer).map_or(0, |p| p.paths.len());
         for at in 0..paths {
+            self.say_left(peer, at);
             self.look_at_path(peer, at, now);
             self.answer_now(peer, at);
         }
@@ -199,7 +200,7 @@ impl Rdma {
             silent(path) && now >= first + GRACE + needed
         };
         if let Some(rail) = p.paths.iter().find(late).map(|path| path.rail) {
-            self.leave(peer, rail, "it is silent while others answer", Sign::Other);
+            self.leave(peer, rail, "it is silent while others answer", Sign::Dead);
         }
     }
 
@@ -239,7 +240,7 @@ impl Rdma {
             for peer in 0..self.peers.len() as u32 {
                 let several = self.peers.get_mut(peer).is_some_and(|p| p.has_several());
                 if several && !up {
-                    self.leave(peer, rail, "the link is down", Sign::Other);
+                    self.leave(peer, rail, "the link is down", Sign::Dead);
                 } else if let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) {
                     path.hurry(now);
                 }
