@@ -38,7 +38,7 @@ impl Job {
             ("LAPIS_JOB_SECRET", &*hex(secret)),
             ("LAPIS_TASK", &*task.to_string()),
             ("LAPIS_TASKS", &*self.tasks.to_string()),
-            ("LAPIS_BOOT_TIMEOUT", "300"),
+            ("LAPIS_INIT_TIMEOUT", "300"),
         ]);
         detect_in(&environment, &Options::default())
     }
@@ -209,7 +209,7 @@ fn tasks_without_a_launcher_meet_in_any_order() {
             ("MP_CHILD", &*task.to_string()),
             ("MP_PROCS", "4"),
             ("MP_PARTITION", &*partition),
-            ("LAPIS_BOOT_TIMEOUT", "300"),
+            ("LAPIS_INIT_TIMEOUT", "300"),
         ]);
         let mut me = detect_in(&environment, &Options::default()).unwrap();
         assert_eq!(me.exchange("k", &[task as u8], WAIT).unwrap(), vec![vec![0], vec![1], vec![2], vec![3]]);
@@ -246,7 +246,7 @@ fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_every_name_that_c
             ("MP_CHILD", &*task.to_string()),
             ("MP_PROCS", "3"),
             ("MP_PARTITION", &*partition),
-            ("LAPIS_BOOT_TIMEOUT", "60"),
+            ("LAPIS_INIT_TIMEOUT", "60"),
         ]);
         let mut me = detect_in(&environment, &Options::default()).unwrap();
         assert_eq!(me.exchange("k", &[task as u8], WAIT).unwrap(), vec![vec![0], vec![1], vec![2]]);
@@ -261,12 +261,12 @@ fn missing_partners_are_an_error_after_the_deadline() {
         ("MP_CHILD", "1"),
         ("MP_PROCS", "3"),
         ("MP_PARTITION", &*format!("m{}", std::process::id())),
-        ("LAPIS_BOOT_TIMEOUT", "0.3"),
+        ("LAPIS_INIT_TIMEOUT", "1"),
     ]);
     let error = detect_in(&environment, &Options::default()).err().unwrap();
     let text = error.to_string();
     assert!(matches!(error, BootstrapError::PartnersMissing { .. }), "{text}");
-    for part in ["1 of 3 tasks", "task 0 (never connected)", "task 2", "MP_PARTITION", "LAPIS_BOOT_TIMEOUT"] {
+    for part in ["1 of 3 tasks", "task 0 (never connected)", "task 2", "MP_PARTITION", "LAPIS_INIT_TIMEOUT"] {
         assert!(text.contains(part), "{part} missing in {text}");
     }
 }

@@ -206,7 +206,7 @@ impl Process {
         let (from, to) = (block("sender", sender)?, block("receiver", receiver)?);
         // One of them is the caller.
         if sender == receiver || !(sender == world.rank || receiver == world.rank) {
-            return Err(Error::Rank).of("receiver", receiver);
+            return Err(Error::Ends).of("receiver", receiver);
         }
         let sending = sender == world.rank;
         let (name, rank, other) = if sending { ("receiver", receiver, to) } else { ("sender", sender, from) };

@@ -18,6 +18,10 @@ pub enum Error {
     Null,
     /// A rank that no process has.
     Rank,
+    /// New ranks of which two are one, or one is no process's.
+    Ranks,
+    /// Both ends of a channel or segmented buffer, or neither, would be this process's.
+    Ends,
     /// A colour that there is not.
     Color,
     /// A size of 0, or one that nothing has.
@@ -61,13 +65,15 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::NotInitialized,
         Self::Initialized,
         Self::Job,
         Self::Option,
         Self::Null,
         Self::Rank,
+        Self::Ranks,
+        Self::Ends,
         Self::Color,
         Self::Size,
         Self::Address,
@@ -94,9 +100,14 @@ impl Error {
             Self::NotInitialized | Self::Unconnected => libc::ENOTCONN,
             Self::Initialized => libc::EALREADY,
             Self::Job => libc::ENETUNREACH,
-            Self::Option | Self::Rank | Self::Color | Self::Size | Self::Alignment | Self::Iterator => {
-                libc::EINVAL
-            }
+            Self::Option
+            | Self::Rank
+            | Self::Ranks
+            | Self::Ends
+            | Self::Color
+            | Self::Size
+            | Self::Alignment
+            | Self::Iterator => libc::EINVAL,
             Self::Null | Self::Address => libc::EFAULT,
             Self::NotLocal => libc::EREMOTE,
             Self::Key | Self::Channel | Self::Request | Self::Segbuf | Self::Structure => libc::EBADF,
@@ -128,9 +139,11 @@ impl std::fmt::Display for Error {
             Self::NotInitialized => "acp_init has not been called, or acp_finalize has",
             Self::Initialized => "acp_init was called before",
             Self::Job => "the job could not be joined; an earlier line says why",
-            Self::Option => "an argument that begins with --acp- and means nothing to ACP",
+            Self::Option => "an argument --acp-... that ACP does not take; an earlier line says why",
             Self::Null => "a null pointer or null global address",
             Self::Rank => "a rank outside of the job",
+            Self::Ranks => "the new ranks of all processes are not 0, 1, 2 and so on, each of them once",
+            Self::Ends => "both ends would be this process's, or neither would",
             Self::Color => "a colour outside of what acp_colors says",
             Self::Size => "a size that is not possible",
             Self::Address => "no registered memory at the global address, or less than the size",

@@ -115,7 +115,7 @@ impl Process {
             match blocks.get_mut(word(0) as usize) {
                 Some(place @ None) => *place = Some(block),
                 // All see the same cards, so all fail.
-                _ => return Err(Error::Rank),
+                _ => return Err(Error::Ranks),
             }
         }
         let blocks: Vec<Block> = blocks.into_iter().flatten().collect();
@@ -140,7 +140,10 @@ impl Process {
         self.settle()?;
         // Before anything is forgotten, so that a refusal changes nothing; it is everybody's.
         match self.meet(wanted.unwrap_or(u32::MAX)) {
-            Err(Error::Rank) => return Err(Error::Rank).of("rank", rank),
+            Err(Error::Ranks) => {
+                let own = if wanted.is_some() { Error::Ranks } else { Error::Rank };
+                return Err(own).of("rank", rank);
+            }
             met => met?,
         }
         let world = self.world();

@@ -46,9 +46,13 @@ impl Process {
         (size, segments): (u64, u64),
     ) -> Result<u64> {
         let world = self.world();
-        let known = u32::try_from(other).ok().filter(|rank| *rank != world.rank);
+        let name = if source { "dst_rank" } else { "src_rank" };
+        let known = u32::try_from(other).ok();
+        if known == Some(world.rank) {
+            return Err(Error::Ends).of(name, other);
+        }
         let block = known.and_then(|rank| world.blocks.get(rank as usize)).ok_or(Error::Rank);
-        let task = block.of(if source { "dst_rank" } else { "src_rank" }, other)?.task;
+        let task = block.of(name, other)?.task;
         if address == 0 {
             return Err(Error::Null).at("buf", 0);
         }

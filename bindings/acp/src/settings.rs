@@ -20,6 +20,9 @@ impl Default for Settings {
     }
 }
 
+/// The most bytes of a kind: more have no place among global addresses.
+const MOST_BYTES: u64 = (1 << 44) - 1;
+
 /// Arguments that begin so are ACP's.
 pub(crate) const OURS: &str = "--acp-";
 
@@ -39,20 +42,23 @@ impl Settings {
 
     /// Takes one argument that begins with [`OURS`].
     pub(crate) fn take(&mut self, argument: &str) -> Result {
-        let refused = || {
-            tracing::error!(target: "lapis::acp", "acp_init: {argument}: no argument of ACP; --acp-startermemsize=BYTES, \
-                 --acp-startermemsize-dl=BYTES (memory for acp_malloc) and --acp-startermemsize-cl=BYTES \
-                 (memory for channels within a host) are");
-            Error::Option
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        let size = match name {
+            "--acp-startermemsize" | "--acp-smemsize" | "--acp-size-smem" => &mut self.starter,
+            "--acp-startermemsize-dl" | "--acp-smemsize-dl" | "--acp-size-smem-dl" => &mut self.heap,
+            "--acp-startermemsize-cl" | "--acp-smemsize-cl" | "--acp-size-smem-cl" => &mut self.lanes,
+            _ => {
+                tracing::error!(target: "lapis::acp", "acp_init: {argument}: no argument of ACP; --acp-startermemsize=BYTES, \
+                     --acp-startermemsize-dl=BYTES (memory for acp_malloc) and --acp-startermemsize-cl=BYTES \
+                     (memory for channels within a host) are");
+                return Err(Error::Option);
+            }
         };
-        let (name, value) = argument.split_once('=').ok_or_else(refused)?;
-        let bytes = value.parse().ok().filter(|bytes| (1..1 << 44).contains(bytes)).ok_or_else(refused)?;
-        match name {
-            "--acp-startermemsize" | "--acp-smemsize" | "--acp-size-smem" => self.starter = bytes,
-            "--acp-startermemsize-dl" | "--acp-smemsize-dl" | "--acp-size-smem-dl" => self.heap = bytes,
-            "--acp-startermemsize-cl" | "--acp-smemsize-cl" | "--acp-size-smem-cl" => self.lanes = bytes,
-            _ => return Err(refused()),
-        }
+        let bytes = value.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
+        *size = bytes.ok_or_else(|| {
+            tracing::error!(target: "lapis::acp", "acp_init: {argument}: it takes a number of bytes from 1 to {MOST_BYTES}");
+            Error::Option
+        })?;
         Ok(())
     }
 }
@@ -68,7 +74,10 @@ mod tests {
         settings.take("--acp-smemsize-dl=99").unwrap();
         settings.take("--acp-size-smem-cl=777").unwrap();
         assert_eq!(settings, Settings { starter: 12345, heap: 99, lanes: 777 });
-        for bad in ["--acp-startermemsize", "--acp-startermemsize=0", "--acp-smemsize=x", "--acp-other=1"] {
+        let much = format!("--acp-startermemsize={}", MOST_BYTES + 1);
+        for bad in
+            ["--acp-startermemsize", "--acp-startermemsize=0", &much, "--acp-smemsize=x", "--acp-other=1"]
+        {
             assert_eq!(settings.take(bad), Err(Error::Option), "{bad}");
         }
     }

@@ -18,10 +18,16 @@ pub(crate) fn code(outcome: Outcome) -> c_int {
 }
 
 /// The code of an error of core. The details go to the diagnostics: the number is all that C gets.
+/// Where it says nothing, such as of a wait within a handler, a line is shown that does.
 #[cold]
 pub(crate) fn of(error: Error) -> c_int {
-    tracing::debug!(target: "lapis::call", "{}", error.with_causes());
-    error.code().value()
+    let code = error.code().value();
+    if code == LAPI_ERR_UNKNOWN {
+        tracing::error!(target: "lapis::call", "a call gives LAPI_ERR_UNKNOWN: {}", error.with_causes());
+    } else {
+        tracing::debug!(target: "lapis::call", "{}", error.with_causes());
+    }
+    code
 }
 
 /// Runs a subroutine that is off the data path: a panic becomes LAPI_ERR_UNKNOWN.

@@ -49,6 +49,17 @@ fn without_an_error_handler_the_job_ends_with_one_line() {
 }
 
 #[test]
+fn a_call_that_would_wait_in_a_handler_says_what_to_do_instead() {
+    let program = job_program("waits_in_handler");
+    for transport in transports() {
+        let end = Job::of(2).env("LAPIS_TRANSPORT", transport).run(&program).success();
+        let told =
+            end.stderr().matches("within a handler that runs inline: let a completion handler").count();
+        assert_eq!(told, 6, "{}", end.stderr());
+    }
+}
+
+#[test]
 fn a_task_that_dies_is_told_to_error_handlers() {
     let program = job_program("death");
     for transport in transports() {
@@ -266,7 +277,7 @@ fn initialization_gives_the_guides_codes() {
     let mut lost: Vec<_> = [("LAPIS_KVS", "unix:@lapis-nobody"), ("LAPIS_JOB_ID", "lost")].into();
     let secret = "5".repeat(64);
     lost.extend([("LAPIS_JOB_SECRET", &*secret), ("LAPIS_TASK", "0"), ("LAPIS_TASKS", "2")]);
-    lost.push(("LAPIS_BOOT_TIMEOUT", "1"));
+    lost.push(("LAPIS_INIT_TIMEOUT", "1"));
     by_hand(&program, LAPI_ERR_UNKNOWN, &[], &lost);
     by_hand(&program, LAPI_ERR_NO_ENV_VAR, &[], &[("MP_PROCS", "2"), ("MP_CHILD", "0")]);
     by_hand(&program, LAPI_ERR_NO_ENV_VAR, &[], &[("MP_PROCS", "2"), ("MP_PARTITION", "lapi-init-codes")]);

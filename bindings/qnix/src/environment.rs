@@ -136,7 +136,7 @@ fn place(list: &[Application], name: Name) -> Result<(i32, i32), String> {
 /// apart: as tasks do that are started by hand. `None`: the environment's job is the cluster.
 ///
 /// # Errors
-/// Variables without sense; others that don't come within LAPIS_BOOT_TIMEOUT.
+/// Variables without sense; others that don't come within LAPIS_INIT_TIMEOUT.
 pub(crate) fn cluster(name: Name, size: i32) -> Result<Option<Box<dyn Bootstrap>>> {
     let environment = Environment::of_process();
     let Some(by_hand) =
@@ -171,8 +171,8 @@ fn by_hand(environment: &Environment, name: Name, size: i32) -> Result<Option<En
     ]);
     // A launcher's secret is that of its own job.
     let own = environment.get(variables::KVS).is_some();
-    for kept in [variables::BOOT_TIMEOUT, variables::JOB_SECRET] {
-        if let Some(value) = environment.get(kept).filter(|_| kept == variables::BOOT_TIMEOUT || !own) {
+    for kept in [variables::INIT_TIMEOUT, variables::JOB_SECRET] {
+        if let Some(value) = environment.get(kept).filter(|_| kept == variables::INIT_TIMEOUT || !own) {
             by_hand.set(kept, value);
         }
     }

@@ -306,7 +306,7 @@ fn broadcasts_of_one_host_are_written_once() {
 #[test]
 fn a_process_that_never_comes_is_named() {
     let mut command = Command::new(compile(&source("nobody")));
-    command.env("MP_PROCS", "2").env("MP_CHILD", "0").env("LAPIS_BOOT_TIMEOUT", "0.3");
+    command.env("MP_PROCS", "2").env("MP_CHILD", "0").env("LAPIS_INIT_TIMEOUT", "1");
     command.env("MP_PARTITION", format!("qnix-nobody-{}", std::process::id()));
     let done = lapis_testing::run(command).expect(0);
     assert!(done.err.contains("task 1 (never connected)"), "{done:?}");

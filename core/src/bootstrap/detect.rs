@@ -44,8 +44,8 @@ pub(crate) fn refuse_elevated() -> Result<(), BootstrapError> {
 /// Joins the job that `environment` announces.
 pub fn detect_in(environment: &Environment, options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
     let mut options = options.clone();
-    if let Some(patience) = environment.seconds(variables::BOOT_TIMEOUT)? {
-        options.patience = patience;
+    if options.patience.is_none() {
+        options.patience = environment.seconds(variables::INIT_TIMEOUT)?;
     }
     for source in SOURCES {
         if let Some(job) = (source.join)(environment, &options)? {
@@ -189,8 +189,14 @@ fn from_launcher(environment: &Environment, options: &Options) -> Joined {
         environment.task_of(variables::TASK, variables::TASKS)?.ok_or_else(|| missing(variables::TASK))?;
     let local_tasks = environment.common_tasks(task, tasks)?;
     let job = JobInfo { id, secret, origin: Origin::Launcher, local_tasks };
-    let membership =
-        Membership { address: parsed, task, tasks, job, scheme: Scheme::Secret, patience: options.patience };
+    let membership = Membership {
+        address: parsed,
+        task,
+        tasks,
+        job,
+        scheme: Scheme::Secret,
+        patience: options.longest_search(),
+    };
     Ok(Some(Box::new(Client::join(membership, options.context)?)))
 }
 
@@ -215,7 +221,7 @@ fn from_standalone(environment: &Environment, options: &Options) -> Joined {
     let local_tasks = environment.common_tasks(task, tasks)?.or_else(|| Some((0..tasks).collect()));
     let secret = environment.secret(variables::JOB_SECRET)?;
     let partition =
-        standalone::Partition::new(&partition, secret, task, tasks, local_tasks, options.patience);
+        standalone::Partition::new(&partition, secret, task, tasks, local_tasks, options.longest_search());
     Ok(Some(standalone::join(&partition, options.context)?))
 }
 
@@ -283,7 +289,10 @@ mod tests {
     use std::time::Duration;
 
     fn fails<const N: usize>(pairs: [(&str, &str); N]) -> String {
-        let options = Options { patience: Duration::from_millis(200), ..Options::default() };
+        fails_within(Options::default().patience(Duration::from_millis(200)), pairs)
+    }
+
+    fn fails_within<const N: usize>(options: Options, pairs: [(&str, &str); N]) -> String {
         match detect_in(&Environment::of(pairs), &options) {
             Ok(job) => panic!("{pairs:?} was accepted as {:?}", job.job()),
             Err(error) => error.to_string(),
@@ -333,7 +342,8 @@ mod tests {
             &fails([("MP_CHILD", "1"), ("MP_PROCS", "2"), ("MP_PARTITION", "a b")]),
             &["MP_PARTITION", "a b", "64 letters"],
         );
-        names(&fails([("LAPIS_BOOT_TIMEOUT", "soon")]), &["LAPIS_BOOT_TIMEOUT", "soon", "86400"]);
+        let soon = fails_within(Options::default(), [("LAPIS_INIT_TIMEOUT", "soon")]);
+        names(&soon, &["LAPIS_INIT_TIMEOUT", "soon", "86400"]);
     }
 
     #[test]

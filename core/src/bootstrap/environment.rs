@@ -101,9 +101,9 @@ impl Environment {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
-        match value.trim().parse::<f64>() {
-            Ok(s) if (0.1..=86_400.0).contains(&s) => Ok(Some(Duration::from_secs_f64(s))),
-            _ => Err(bad(name, value, "seconds from 0.1 to 86400 are expected".into())),
+        match value.trim().parse() {
+            Ok(seconds @ 1..=86_400) => Ok(Some(Duration::from_secs(seconds))),
+            _ => Err(bad(name, value, "seconds from 1 to 86400 are expected".into())),
         }
     }
 

@@ -93,7 +93,7 @@ pub enum BootstrapError {
     },
     /// Some tasks of a job without a launcher never came.
     #[error("partition {partition}: {detail}; start every task 0..{} with the same MP_PARTITION and MP_PROCS={tasks}, \
-             or raise LAPIS_BOOT_TIMEOUT", tasks.saturating_sub(1))]
+             or raise LAPIS_INIT_TIMEOUT", tasks.saturating_sub(1))]
     PartnersMissing {
         /// The value of MP_PARTITION.
         partition: String,

@@ -77,7 +77,7 @@ pub mod variables {
     /// How many times this task was started anew; not set in its first process.
     pub const RESTARTS: &str = "LAPIS_JOB_RESTARTS";
     /// Seconds that the search for the other tasks may take.
-    pub const BOOT_TIMEOUT: &str = "LAPIS_BOOT_TIMEOUT";
+    pub const INIT_TIMEOUT: &str = "LAPIS_INIT_TIMEOUT";
     /// The guide's number of this task.
     pub const MP_CHILD: &str = "MP_CHILD";
     /// The guide's number of tasks.

@@ -3,20 +3,14 @@
 use std::time::Duration;
 
 /// How to join.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Options {
     /// The context to open; its keys and collective operations are its own.
     pub context: u32,
-    /// Longest search for the server and, without a launcher, for the other tasks.
-    /// `LAPIS_BOOT_TIMEOUT` overrides it.
-    pub patience: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { context: 0, patience: Duration::from_secs(60) }
-    }
+    /// Longest search for the server and, without a launcher, for the other tasks. `None`: what
+    /// `LAPIS_INIT_TIMEOUT` of the environment says, or a minute.
+    pub patience: Option<Duration>,
 }
 
 impl Options {
@@ -30,7 +24,12 @@ impl Options {
     /// The same options with another longest search.
     #[must_use]
     pub fn patience(mut self, longest: Duration) -> Self {
-        self.patience = longest;
+        self.patience = Some(longest);
         self
+    }
+
+    /// How long the search may take.
+    pub(super) fn longest_search(&self) -> Duration {
+        self.patience.unwrap_or(Duration::from_secs(60))
     }
 }

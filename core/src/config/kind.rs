@@ -214,7 +214,11 @@ fn number(text: &str, unit: Unit) -> Result<u64, String> {
         }
         _ => (text, 0),
     };
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    let whole = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if digits.strip_prefix('-').is_some_and(whole) {
+        return Err("the value is negative".to_owned());
+    }
+    if !whole(digits) {
         return Err("the value is not a whole number".to_owned());
     }
     let n: u64 = digits.parse().map_err(|_| "the value is too large".to_owned())?;

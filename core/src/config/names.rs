@@ -13,9 +13,9 @@ const TEST_PREFIX: &str = "LAPIS_TEST_";
 
 /// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher
 /// reads.
-const BOOTSTRAP_NAMES: [&str; 5] = {
-    use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
-    [KVS, TASK, TASKS, BOOT_TIMEOUT, "LAPIS_REMOTE"]
+const BOOTSTRAP_NAMES: [&str; 4] = {
+    use crate::bootstrap::variables::{KVS, TASK, TASKS};
+    [KVS, TASK, TASKS, "LAPIS_REMOTE"]
 };
 
 /// Names that no longer have an effect, and what to do instead.

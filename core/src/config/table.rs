@@ -214,7 +214,7 @@ variables! {
         group: Tuning,
         kind: number(Unit::Count, 1, INT_MAX),
         help: "How many send-side copies of small messages may be in flight",
-        more: "",
+        more: "Messages that have neither origin counter nor send completion handler are copied beyond that number, too: their buffers are free when the call returns.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_size: usize = "MP_REXMIT_BUF_SIZE", "16384" {

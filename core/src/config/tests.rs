@@ -71,6 +71,8 @@ fn an_error_names_variable_value_and_range() {
         "MP_ACK_THRESH=`99`: the value is too large; it takes a number from 1 to 31"
     );
     assert_eq!(error.code(), LapiCode::ERR_SET_VAL);
+    let error = refused("MP_INFOLEVEL", "-1");
+    assert_eq!(error.to_string(), "MP_INFOLEVEL=`-1`: the value is negative; it takes a number from 0 to 6");
     assert_eq!(Error::from(refused("MP_MSG_API", "tcp")).code(), LapiCode::ERR_MSG_API);
 }
 
@@ -141,6 +143,9 @@ fn standalone_variables() {
     );
     assert_eq!(config.network.as_ref().unwrap().0, [(164, "sn0".to_owned())]);
     assert_eq!(*config.instances, Some(Instances::Max));
+    // The guide: what is more than there are counts as all there are.
+    let (config, _) = parse(&[("MP_INSTANCES", "99999999999")]).unwrap();
+    assert_eq!(*config.instances, Some(Instances::Max));
 }
 
 #[test]
@@ -196,7 +201,6 @@ fn misspelt_names_are_reported_with_the_nearest() {
         ("LAPIS_KVS", "set by the launcher"),
         ("LAPIS_TASK", "set by the launcher"),
         ("LAPIS_TASKS", "set by the launcher"),
-        ("LAPIS_BOOT_TIMEOUT", "read before the configuration"),
         ("LAPIS_REMOTE", "read by the launcher"),
         ("LAPIS_TEST_KILLS", "read by tests"),
         ("MP_SOMETHING_OF_MPI", "x"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 /// MP_COMMON_TASKS: the other tasks on this node, `count:task:task...`.
@@ -60,9 +61,11 @@ impl FromStr for Instances {
         if text.eq_ignore_ascii_case("max") {
             return Ok(Self::Max);
         }
-        match text.parse() {
+        match text.parse::<u32>() {
             Ok(0) => Err("the value is too small".to_owned()),
             Ok(count) => Ok(Self::Count(count)),
+            // More than there can be counts as all there are.
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(Self::Max),
             Err(_) => Err("the value is neither a number nor max".to_owned()),
         }
     }

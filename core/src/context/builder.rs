@@ -175,7 +175,7 @@ impl ContextBuilder {
         if self.environment.is_none() {
             bootstrap::refuse_elevated().map_err(boot_error)?;
         }
-        let options = bootstrap::Options::default().context(self.number);
+        let options = bootstrap::Options::default().context(self.number).patience(*config.init_timeout.get());
         bootstrap::detect_in(&(&*environment).into(), &options).map_err(boot_error)
     }
 

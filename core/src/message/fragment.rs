@@ -53,15 +53,16 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is
-    /// free at once: it is short enough, and not too many are copied already.
+    /// Whether a message is to be copied, so that its buffer is free at once: it is short enough,
+    /// and not too many are copied already. Where nobody is told when the buffer is free, it has to
+    /// be when the call returns, however many there are.
     //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
+    //= LAPI Guide, Send-side copy of small messages
     pub(super) fn may_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
         let config = &self.shared().config;
         let copies = self.sending.copies;
-        !origin.is_none()
-            && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
-            && copies < *config.rexmit_buf_cnt.get()
+        len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
+            && (origin.is_none() || copies < *config.rexmit_buf_cnt.get())
     }
 
     /// The same where the target could have it without a copy of ours. A user who sets

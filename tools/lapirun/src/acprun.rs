@@ -60,6 +60,9 @@ const REFUSED: &[(&str, &str)] = &[
 
 const LONG: &str = "--acp-";
 
+/// The most memory of a kind that acp_init takes.
+const MOST_BYTES: u64 = (1 << 44) - 1;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Processes,
@@ -93,6 +96,14 @@ pub enum AcprunError {
     /// An option without its value.
     #[error("option {0} needs a value")]
     NoValue(String),
+    /// An option of the original's that has no meaning here.
+    #[error("option {option} is not taken: {why}")]
+    Meaningless {
+        /// The option.
+        option: String,
+        /// What takes its place.
+        why: &'static str,
+    },
     /// A value that can't be used.
     #[error("{option} {value:?}: {expected}")]
     BadValue {
@@ -170,7 +181,7 @@ pub fn translate(
             };
             let found = OPTIONS.iter().find(|(_, _, names)| names.contains(&name)).map(|found| found.0);
             let meaning = found.ok_or_else(|| unknown(&text, name))?;
-            line.take(meaning, &text, value)?;
+            line.take(meaning, &format!("{LONG}{name}"), value)?;
         } else if line.words.is_empty() && text.starts_with('-') {
             let found = OPTIONS.iter().find(|(_, names, _)| names.contains(&text.as_str()));
             let meaning = found.map(|found| found.0).ok_or_else(|| unknown(&text, text.trim_matches('-')))?;
@@ -189,11 +200,7 @@ pub fn translate(
 
 fn unknown(option: &str, name: &str) -> AcprunError {
     match REFUSED.iter().find(|(refused, _)| *refused == name) {
-        Some((_, why)) => AcprunError::BadValue {
-            option: option.to_owned(),
-            value: String::new(),
-            expected: (*why).to_owned(),
-        },
+        Some((_, why)) => AcprunError::Meaningless { option: option.to_owned(), why },
         None => AcprunError::Unknown(option.to_owned()),
     }
 }
@@ -234,8 +241,9 @@ impl Line {
             }
             Meaning::Remote => self.remote = Some(value),
             Meaning::Size(of) => {
-                let bytes = value.parse::<u64>().ok().filter(|bytes| *bytes > 0);
-                let bytes = bytes.ok_or_else(|| bad("a number of bytes is expected".to_owned()))?;
+                let bytes = value.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
+                let expected = || bad(format!("a number of bytes from 1 to {MOST_BYTES} is expected"));
+                let bytes = bytes.ok_or_else(expected)?;
                 self.sizes.push(format!("{LONG}startermemsize{of}={bytes}").into());
             }
             Meaning::Debug | Meaning::Version | Meaning::Help => {}
@@ -330,11 +338,13 @@ mod tests {
             ("", ["program is missing", "acprun"]),
             ("-frobnicate prog", ["-frobnicate", "--help"]),
             ("prog --acp-other", ["--acp-other", "--help"]),
-            ("-multirun prog", ["-multirun", "lapirun"]),
+            ("-multirun prog", ["option -multirun is not taken", "lapirun"]),
             ("-np", ["-np", "value"]),
             ("-np 0 prog", ["-np", "1 to"]),
             ("--acp-nprocs prog", ["--acp-nprocs", "value"]),
             ("-envnet tofu prog", ["tofu", "udp or ib"]),
+            ("--acp-envnet=tofu prog", ["--acp-envnet \"tofu\"", "udp or ib"]),
+            ("-startermemsize 99999999999999 prog", ["99999999999999", "bytes from 1 to 17592186044415"]),
             ("-startermemsize x prog", ["\"x\"", "bytes"]),
             ("-nodefile /nonexistent/hosts prog", ["/nonexistent/hosts", "-nodefile"]),
         ] {

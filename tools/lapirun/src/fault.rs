@@ -88,7 +88,7 @@ pub enum Fault {
         /// What is wrong.
         reason: String,
     },
-    /// The launcher's folder does not exist on another machine.
+    /// The tasks' folder can't be entered, here or on another machine.
     #[error("cannot change to the folder {path:?}: {source}")]
     Folder {
         /// The folder.

@@ -166,6 +166,14 @@ impl Spawner<'_> {
     pub(crate) fn fault(&self, task: u32, source: io::Error) -> Fault {
         let place = self.here.iter().position(|t| *t == task).unwrap_or(0);
         let path = self.programs[self.which[place]].path.clone();
+        // The system's word for a folder that can't be entered is that for a program without an
+        // interpreter.
+        if let Some(folder) = self.folder
+            && source.raw_os_error().is_some()
+            && let Err(source) = std::fs::metadata(folder.join("."))
+        {
+            return Fault::Folder { path: folder.display().to_string(), source };
+        }
         match source.raw_os_error() {
             // The error of a file or folder carries its own text.
             None => Fault::Spawn { task, source },

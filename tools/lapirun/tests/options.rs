@@ -66,6 +66,7 @@ fn tasks_start_in_a_folder_of_their_own() {
     assert_eq!(done.sorted(), [shown, shown]);
     let done = run(lapirun_with(&["-n", "2", "--wdir", "/no/such/folder", "pwd"]));
     assert_ne!(done.code, Some(0), "{done:?}");
+    assert!(done.err.contains("cannot change to the folder \"/no/such/folder\": No such file"), "{done:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -10,7 +10,7 @@ fn task(child: u32, tasks: u32, partition: &str, args: &[&str]) -> Running {
         .env("MP_CHILD", child.to_string())
         .env("MP_PROCS", tasks.to_string())
         .env("MP_PARTITION", partition)
-        .env("LAPIS_BOOT_TIMEOUT", "30")
+        .env("LAPIS_INIT_TIMEOUT", "30")
         .args(args);
     Running::start(command)
 }
@@ -65,7 +65,7 @@ fn a_missing_partner_is_an_error_that_names_it() {
         .env("MP_CHILD", "0")
         .env("MP_PROCS", "2")
         .env("MP_PARTITION", partition("missing"))
-        .env("LAPIS_BOOT_TIMEOUT", "0.3")
+        .env("LAPIS_INIT_TIMEOUT", "1")
         .args(["exchange", "1"]);
     let done = run(command).expect(3);
     assert!(done.out.contains("task 1 (never connected)") && done.out.contains("MP_PARTITION"), "{done:?}");

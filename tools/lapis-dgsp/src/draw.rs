@@ -9,6 +9,9 @@ use crate::file::Failure;
 /// Largest message that is drawn.
 const MOST: u64 = 1 << 16;
 
+/// Most memory that is drawn.
+const MOST_MEMORY: u64 = 1 << 22;
+
 /// Blocks of a message in order: (offset, length).
 pub(crate) struct ByteMap {
     blocks: Vec<(i64, usize)>,
@@ -31,7 +34,19 @@ impl ByteMap {
             left -= piece.len;
         }
         let applications = (0..reps as i64).map(|r| r.wrapping_mul(desc.extent)).collect();
-        Ok(Self { blocks, applications })
+        let map = Self { blocks, applications };
+        let (lo, hi) = map.bounds();
+        match hi.abs_diff(lo) {
+            span if span > MOST_MEMORY => Err(Failure::TooFarApart(span, MOST_MEMORY)),
+            _ => Ok(map),
+        }
+    }
+
+    /// Bounds of all blocks and the start of the buffer.
+    fn bounds(&self) -> (i64, i64) {
+        let lo = self.blocks.iter().map(|b| b.0).min().unwrap_or(0).min(0);
+        let hi = self.blocks.iter().map(|b| b.0.saturating_add(b.1 as i64)).max().unwrap_or(0).max(1);
+        (lo, hi)
     }
 
     /// Rows of memory; the letters a to z, repeated, are the blocks in order.
@@ -114,8 +129,7 @@ impl ByteMap {
     /// Bounds of the rows that hold all blocks and the start of the buffer.
     fn rows(&self, width: u64) -> (i64, i64) {
         let wide = width as i64;
-        let lo = self.blocks.iter().map(|b| b.0).min().unwrap_or(0).min(0);
-        let hi = self.blocks.iter().map(|b| b.0 + b.1 as i64).max().unwrap_or(0).max(1);
+        let (lo, hi) = self.bounds();
         let lo = lo.div_euclid(wide) * wide;
         (lo, lo + ((hi - lo) as u64).div_ceil(width) as i64 * wide)
     }
@@ -135,6 +149,13 @@ mod tests {
     fn text_shows_blocks_in_order() {
         let map = ByteMap::new(&vector(), 1).expect("drawable");
         assert_eq!(map.text(8), "       0 aa..bb..\n       8 cc......\n3 blocks, 6 bytes\n");
+    }
+
+    #[test]
+    fn what_lies_too_far_apart_is_refused() {
+        let far = Layout::bytes(1).and_then(|b| Layout::hvector(2, 1, 1 << 40, &b)).and_then(|l| l.compile());
+        let refused = ByteMap::new(&far.expect("small"), 1).err().expect("a terabyte");
+        assert!(refused.to_string().contains("1099511627777 bytes of memory"), "{refused}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Dgsp(#[from] lapis_dgsp::Error),
     #[error("the program moves {0} bytes; at most {1} can be drawn")]
     TooLarge(u64, u64),
+    #[error("the program's bytes lie within {0} bytes of memory; at most {1} can be drawn")]
+    TooFarApart(u64, u64),
     #[error("no shape is named {0}; there are: {1}")]
     NoShape(String, String),
     #[error("peer `{command}`: {what}")]

@@ -48,10 +48,10 @@ enum Command {
         #[arg(long)]
         svg: bool,
         /// Applications of the program.
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1 << 20))]
         reps: u64,
         /// Bytes in a row.
-        #[arg(long, default_value_t = 32)]
+        #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=4096))]
         width: u64,
     },
     /// Packs and unpacks the shapes of common applications, beside hand-written loops, memcpy, and
@@ -90,7 +90,7 @@ fn run(command: Command) -> Result<(), file::Failure> {
         }
         Command::Draw { file, svg, reps, width } => {
             let map = draw::ByteMap::new(&file::load(&file)?, reps)?;
-            print!("{}", if svg { map.svg(width.max(1)) } else { map.text(width.max(1)) });
+            print!("{}", if svg { map.svg(width) } else { map.text(width) });
         }
         Command::Time(args) => time::run(&args)?,
     }

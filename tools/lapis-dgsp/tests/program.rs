@@ -92,6 +92,10 @@ fn draw_makes_text_and_svg() {
     assert_eq!((svg.matches("<title>").count(), svg.matches("<line").count()), (4, 2));
     let broken = refused(&["draw", "-"], &BLOCK.replace("iterate row", ".word 99"));
     assert!(broken.contains("DGSP error 471 (Opc)"), "{broken}");
+    for (option, value) in [("--width", "0"), ("--width", "100000000000"), ("--reps", "100000000000")] {
+        let bounds = refused(&["draw", option, value, "-"], BLOCK);
+        assert!(bounds.contains(option) && bounds.contains(value), "{bounds}");
+    }
     let large = refused(&["draw", "--reps", "100000", "-"], BLOCK);
     assert!(large.contains("800000 bytes") && large.contains("65536"), "{large}");
 }

@@ -215,6 +215,9 @@ impl Plan {
         {
             bail!("--min-size {min} is above --max-size {max}: no size lies between them");
         }
+        if cli.benches.iter().any(|b| b == crate::tune::NAME) {
+            bail!("`tune` stands alone, or with `collectives` behind it: no other bench beside it");
+        }
         let all = cli.benches.iter().any(|b| b == "all");
         if let Some(unknown) =
             cli.benches.iter().find(|b| *b != "all" && BENCHES.iter().all(|k| k.name != **b))
@@ -296,6 +299,8 @@ mod tests {
 
     #[test]
     fn unknown_benches_are_refused_with_the_known_ones() {
+        let error = plan(&["tune", "collective"]).unwrap_err().to_string();
+        assert!(error.contains("`tune` stands alone"), "{error}");
         let error = plan(&["am_lag"]).unwrap_err().to_string();
         assert!(error.contains("`am_lag`") && error.contains("am_lat, am_rate"), "{error}");
         assert!(plan(&["am_bw", "--sizes", "0"]).is_err());

@@ -44,7 +44,7 @@ fn nonsense_in_a_variable_of_the_table_is_an_error_that_names_value_and_range() 
 #[test]
 fn nonsense_in_a_variable_of_the_launchers_is_an_error_that_names_it() {
     use variables::*;
-    for name in [KVS, TASK, TASKS, BOOT_TIMEOUT] {
+    for name in [KVS, TASK, TASKS] {
         let (code, said) = alone(name, NONSENSE);
         assert_eq!(code, Some(3), "{name}: {said}");
         assert!(said.contains(name), "{name}: {said}");

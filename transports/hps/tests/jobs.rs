@@ -202,7 +202,7 @@ fn tasks_started_by_hand_have_the_windows_that_were_reserved_for_them() {
         let mut command = clean(task());
         command.arg("all-to-all").env("LAPIS_TRANSPORT_PATH", folder().join("deps"));
         command.env("MP_MSG_API", "lapi").env("MP_EUILIB", "us").env("LAPIS_NSD", address.as_str());
-        command.env("MP_PROCS", "2").env("MP_CHILD", child.to_string()).env("LAPIS_BOOT_TIMEOUT", "30");
+        command.env("MP_PROCS", "2").env("MP_CHILD", child.to_string()).env("LAPIS_INIT_TIMEOUT", "30");
         command.env("MP_PARTITION", address.as_str()).env("MP_LAPI_NETWORK", network);
         Running::start(command)
     };

@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     acp_cas8(gone, ga, 1, 2, ACP_HANDLE_NULL);      /* says: acp_cas8: dst GONE: no registered memory */
     acp_create_ch(0, 1);                    /* says: acp_create_ch: receiver 1: a rank outside of the job */
     acp_create_ch(-1, 0);                   /* says: acp_create_ch: sender -1: a rank outside of the job */
+    acp_create_ch(0, 0);                    /* says: acp_create_ch: receiver 0: both ends would be this process's */
     acp_free_ch((acp_ch_t)0x77);            /* says: acp_free_ch: ch 0x77: no channel of this process */
     acp_nbsend_ch((acp_ch_t)0x77, memory, 8);       /* says: acp_nbsend_ch: ch 0x77: no channel of this process */
     acp_nbrecv_ch((acp_ch_t)0x77, NULL, 8);         /* says: acp_nbrecv_ch: buf 0x0: a null pointer */
@@ -134,7 +135,7 @@ static void buffers(void *memory, acp_ga_t gone)
 {
     acp_segbuf_t never = (acp_segbuf_t)0x99;
     acp_create_src_segbuf(1, memory, 8, 1); /* says: acp_create_src_segbuf: dst_rank 1: a rank outside of the job */
-    acp_create_dst_segbuf(0, memory, 8, 1); /* says: acp_create_dst_segbuf: src_rank 0: a rank outside of the job */
+    acp_create_dst_segbuf(0, memory, 8, 1); /* says: acp_create_dst_segbuf: src_rank 0: both ends would be this process's */
     acp_connect_segbuf(never);              /* says: acp_connect_segbuf: segbuf 0x99: no segmented buffer */
     acp_isready_segbuf(never);              /* says: acp_isready_segbuf: segbuf 0x99: no segmented buffer */
     acp_query_segbuf_head(never);           /* says: acp_query_segbuf_head: segbuf 0x99: no segmented buffer */

@@ -133,8 +133,11 @@ pub struct MarkSet(Vec<usize>);
 
 impl MarkSet {
     /// # Safety
-    /// `mark` can be read.
+    /// `mark` is NULL or can be read.
     unsafe fn has(&self, mark: *mut c_ulong) -> bool {
+        if mark.is_null() {
+            return false;
+        }
         // SAFETY: a mark can be read, as this asks for. What is in one that was never made is no
         // matter.
         let place = unsafe { mark.read() };
@@ -173,13 +176,15 @@ pub unsafe extern "C" fn gm_destroy_mark_set(set: *mut MarkSet) {
 /// Makes `m` a mark of the set. It is one only where it is: a copy is none.
 ///
 /// # Safety
-/// `set` came from gm_create_mark_set; `m` can be written.
+/// `set` came from gm_create_mark_set; `m` can be written. NULL for either is refused.
 //= GM, gm_mark
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mark(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
     // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     unsafe {
-        let Some(set) = set.as_mut() else { return Status::InvalidParameter as c_int };
+        let Some(set) = set.as_mut().filter(|_| !m.is_null()) else {
+            return Status::InvalidParameter as c_int;
+        };
         if !set.has(m) {
             let free = set.0.iter().position(|owner| *owner == 0);
             let place = free.unwrap_or_else(|| {
@@ -196,7 +201,7 @@ pub unsafe extern "C" fn gm_mark(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
 /// Whether `m` is a mark of the set.
 ///
 /// # Safety
-/// `set` came from gm_create_mark_set; `m` can be read.
+/// `set` came from gm_create_mark_set; `m` can be read. NULL for either is no mark.
 //= GM, gm_mark_is_valid
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_mark_is_valid(set: *mut MarkSet, m: *mut c_ulong) -> c_int {

@@ -101,6 +101,10 @@ static void marks(void) {
     gm_mark_t a = 77, b = 0, copy;
     IS(gm_create_mark_set(&set, 4), GM_SUCCESS);
     CHECK(!gm_mark_is_valid(set, &a) && !gm_mark_is_valid(set, &b));
+    IS(gm_mark(set, NULL), GM_INVALID_PARAMETER);
+    IS(gm_mark(NULL, &a), GM_INVALID_PARAMETER);
+    CHECK(!gm_mark_is_valid(set, NULL) && !gm_mark_is_valid(NULL, &a));
+    gm_unmark(set, NULL);
     IS(gm_mark(set, &a), GM_SUCCESS);
     IS(gm_mark(set, &b), GM_SUCCESS);
     copy = a;

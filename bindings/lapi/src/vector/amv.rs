@@ -1,6 +1,6 @@
 //! Active messages from a vector to a vector.
 
-use super::description::{described, plainly, shape_of, shape_word, words};
+use super::description::{described, plainly, shape_of, shape_word, source, words};
 use super::layout::{Layout, Side, Stream, View, in_bytes};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
@@ -11,7 +11,7 @@ use crate::handlers::notify::{completion as run_completion, raw};
 use crate::handles::{self, Instance};
 use crate::sync::lock;
 use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Source};
+use lapis_core::message::AmSend;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
@@ -38,12 +38,13 @@ pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome 
     // Behind the program's user header, whose alignment it leaves alone.
     let header = [message.user_header, &shape].concat();
     let stream = Stream { description, layout: message.layout };
-    let len = stream.len();
+    // SAFETY: the caller's promise.
+    let source = unsafe { source(&instance.context, stream, message.user_header.len()) }?;
     let send = AmSend {
         target: message.tgt,
         handler: AMV | message.handler,
         user_header: &header,
-        source: Source::Gather(Box::new(stream), len),
+        source,
         target_counter: message.tgt_cntr,
         origin: message.origin,
         completion: message.completion,

@@ -1,6 +1,6 @@
 //! Gets between vectors: a request with the target's blocks, and an answer with their bytes.
 
-use super::description::{plainly, shape_of, shape_word, words};
+use super::description::{Bytes, plainly, shape_of, shape_word, words};
 use super::layout::Layout;
 use super::pending::Get;
 use super::put::description_len;
@@ -11,7 +11,7 @@ use crate::handlers::notify::{get_notify, raw};
 use crate::handles::{self, Instance};
 use crate::sync::lock;
 use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
+use lapis_core::message::{AmSend, Destination, Direction, GetArgs, Source};
 use lapis_core::transport::copy::copy_watched;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::ffi::{c_int, c_void};
@@ -104,16 +104,6 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
     });
     context.count_direct(tgt, Direction::In, target.len());
     true
-}
-
-/// Bytes that the message owns.
-struct Bytes(Vec<u8>);
-
-impl Gather for Bytes {
-    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        let at = position as usize;
-        out.copy_from_slice(&self.0[at..at + out.len()]);
-    }
 }
 
 /// The target's side: a request.

@@ -1,6 +1,6 @@
 //! Puts between vectors.
 
-use super::description::{described, plainly, shape_of, shape_word, words};
+use super::description::{described, plainly, shape_of, shape_word, source, words};
 use super::layout::{Layout, Stream};
 use crate::failure::{self, Outcome};
 use crate::handlers::internal::PUT;
@@ -43,12 +43,13 @@ pub(crate) unsafe fn send(
         return unsafe { context.put(nothing) }.map_err(failure::of);
     }
     let stream = Stream { description: target.description()?, layout: origin };
-    let len = stream.len();
+    // SAFETY: the caller's promise.
+    let source = unsafe { source(context, stream, 0) }?;
     let message = AmSend {
         target: tgt,
         handler: PUT,
         user_header: &shape_word(vec_type, count).to_le_bytes(),
-        source: Source::Gather(Box::new(stream), len),
+        source,
         target_counter: tgt_cntr,
         origin: told,
         completion,

@@ -114,13 +114,13 @@ fn enter(
 ) -> Joining {
     let mut joined = joined();
     if joined.is_none() {
-        let mut board = open(options.patience)?;
+        let mut board = open(options.longest_search())?;
         if board.tasks() == 1 {
             board.leave();
             *joined = Some(Joined { membership: None, board, open: 0 });
             return Ok(None);
         }
-        let membership = Some(meet(&mut *board, origin, options.patience)?);
+        let membership = Some(meet(&mut *board, origin, options.longest_search())?);
         *joined = Some(Joined { membership, board, open: 0 });
     }
     let Some(Joined { membership: Some(membership), open, .. }) = &mut *joined else { return Ok(None) };
