@@ -20,12 +20,6 @@ impl Board {
         }
     }
 
-    /// Begins a round of which all members know what it is.
-    #[inline(always)]
-    pub(crate) fn begin_bare_round(&mut self) {
-        self.round += 1;
-    }
-
     /// Whose round the present one needs to end first, of so many whose places are used in turns.
     #[inline(always)]
     pub(crate) fn lacks_room(&mut self, places: usize) -> Option<usize> {
@@ -116,6 +110,9 @@ impl Board {
             // SAFETY: the caller's promise; such a plan has the others tell.
             *heard = unsafe { self.hear(take.member, expected) }?.max(*heard);
         }
+        if take.into.len == 0 {
+            return Ok(());
+        }
         for one in take.each() {
             // SAFETY: the caller's promise.
             unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) };
@@ -123,10 +120,12 @@ impl Board {
         Ok(())
     }
 
-    /// Everybody has shown the present round, and has begun it therefore.
+    /// Ends the present round. `all_have_begun`: everybody has shown it, and has begun it therefore.
     #[inline(always)]
-    pub(crate) fn all_have_begun(&mut self) {
-        self.least = self.round;
+    pub(crate) fn end_round(&mut self, all_have_begun: bool) {
+        if all_have_begun {
+            self.least = self.round;
+        }
     }
 
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.
