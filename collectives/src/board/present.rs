@@ -6,7 +6,7 @@ use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
-use lapis_core::sync::{Ordering, membarrier};
+use lapis_core::sync::{Ordering, membarrier, prefetch};
 
 impl Board {
     /// Begins the next round, which is round `r` of a plan. In the first one the others are told
@@ -126,6 +126,9 @@ impl Board {
         if all_have_begun {
             self.least = self.round;
         }
+        // Others have read this line LINES rounds ago, so that their cores have it, too. Asked for
+        // before the present round's lines have come, it would make these come later.
+        prefetch::before_writing(self.line_at(self.me, self.round + 1));
     }
 
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.

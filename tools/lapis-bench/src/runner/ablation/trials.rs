@@ -190,6 +190,11 @@ pub(super) const TRIALS: &[Trial] = {
             ],
         },
         Trial {
+            which: WritePrefetch,
+            figures: &[shm("barrier", &[0]), shm("bcast", &[8]), shm("allreduce", &[8])],
+            code: &[("core/src/sync/prefetch.rs", "")],
+        },
+        Trial {
             which: FastPath,
             figures: &[udp("am_lat", &[8, K])],
             code: &[("core/src/reliable/fast_path.rs", "")],
