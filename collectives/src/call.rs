@@ -120,6 +120,15 @@ pub enum Call<'a> {
     },
 }
 
+/// A call's buffers. They are the same for what is done in place.
+pub(crate) struct Given {
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+    /// Elements of each, as far as the caller knows: more than is needed where somebody above
+    /// vouches for that.
+    pub(crate) lens: (usize, usize),
+}
+
 impl Call<'_> {
     /// A small number for messages.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Members of a collective, and calling it.
 
-use crate::blocking::Given;
+use crate::call::Given;
 use crate::combine::By;
 use crate::combine::Fold;
 use crate::element::{Element, Type};

@@ -1,7 +1,7 @@
 //! Calls that block and take their rounds through memory themselves, at once, if nothing of their
 //! team stands before. Those of other forms, and calls that can't, are operations of the engine's.
 //!
-//! What such a call needs beside its buffers is made once and kept: the next call like it is checked
+//! What such a call needs beside its buffers is made once and kept: the next call like it is known
 //! by its key alone, and finds its round written.
 
 mod run;
@@ -9,6 +9,7 @@ mod wait;
 mod work;
 
 use crate::board::{self, Board, Buffers, Data, Prepared};
+use crate::call::Given;
 use crate::combine::{By, Fold};
 use crate::engine::Held;
 use crate::error::Result;
@@ -16,15 +17,6 @@ use crate::key::Key;
 use crate::team::Team;
 use crate::{Call, Signature, Type};
 use work::{Step, Team as At, Work};
-
-/// A call's buffers. They are the same for what is done in place.
-pub(crate) struct Given {
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-    /// Elements of each, as far as the caller knows: more than is needed where somebody above
-    /// vouches for that.
-    pub(crate) lens: (usize, usize),
-}
 
 impl Given {
     /// As rounds see them.

@@ -120,7 +120,7 @@ impl Board {
         Ok(())
     }
 
-    /// Ends the present round. `all_have_begun`: everybody has shown it, and has begun it therefore.
+    /// Ends the present round. `all_have_begun`: everybody has shown it, and so has begun it.
     #[inline(always)]
     pub(crate) fn end_round(&mut self, all_have_begun: bool) {
         if all_have_begun {
