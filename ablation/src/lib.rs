@@ -66,8 +66,10 @@ optimizations! {
     AdaptiveSpin = "adaptive_spin",
     /// Short values of an exchange in memory that all tasks map.
     ExchangeRows = "exchange_rows",
-    /// A barrier of a team without the plan that calls with data have.
-    BareBarrier = "bare_barrier",
+    /// Keeping what a blocking call of a team needs for the next one like it.
+    KeptCalls = "kept_calls",
+    /// Fetching the line that a member of a team writes next, at the end of a round.
+    WritePrefetch = "write_prefetch",
     /// Datagrams of a unit that finds nothing in its way.
     FastPath = "fast_path",
     /// Cheap calls of the system while datagrams come one by one.

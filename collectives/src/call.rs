@@ -120,8 +120,18 @@ pub enum Call<'a> {
     },
 }
 
+/// A call's buffers. They are the same for what is done in place.
+pub(crate) struct Given {
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+    /// Elements of each, as far as the caller knows: more than is needed where somebody above
+    /// vouches for that.
+    pub(crate) lens: (usize, usize),
+}
+
 impl Call<'_> {
     /// A small number for messages.
+    #[inline(always)]
     pub(crate) fn code(&self) -> u64 {
         match self {
             Self::Barrier => 0,
@@ -145,6 +155,7 @@ impl Call<'_> {
     }
 
     /// The operation's name.
+    #[inline(always)]
     pub fn name(&self) -> &'static str {
         NAMES[self.code() as usize]
     }
@@ -162,6 +173,7 @@ impl Call<'_> {
     }
 
     /// The root, for those that have one.
+    #[inline(always)]
     pub fn root(&self) -> Option<usize> {
         match self {
             Self::Broadcast { root, .. }
@@ -184,6 +196,7 @@ impl Call<'_> {
     }
 
     /// The number that is equal at all members, if there is one.
+    #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         match self {
             Self::Broadcast { count, .. }
@@ -225,21 +238,22 @@ fn extent(parts: &Parts<'_>) -> usize {
 }
 
 impl Call<'_> {
-    /// Whether it is described by its root and count alone.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(
-            self,
-            Self::Barrier
-                | Self::Broadcast { .. }
-                | Self::Reduce { .. }
-                | Self::AllReduce { .. }
-                | Self::Gather { .. }
-                | Self::Scatter { .. }
-                | Self::AllGather { .. }
-                | Self::AllToAll { .. }
-                | Self::Scan { .. }
-                | Self::ExScan { .. }
-        )
+    /// The same, if it is described by its root and count alone.
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<Call<'static>> {
+        Some(match *self {
+            Self::Barrier => Call::Barrier,
+            Self::Broadcast { root, count } => Call::Broadcast { root, count },
+            Self::Reduce { root, count } => Call::Reduce { root, count },
+            Self::AllReduce { count } => Call::AllReduce { count },
+            Self::Gather { root, count } => Call::Gather { root, count },
+            Self::Scatter { root, count } => Call::Scatter { root, count },
+            Self::AllGather { count } => Call::AllGather { count },
+            Self::AllToAll { count } => Call::AllToAll { count },
+            Self::Scan { count } => Call::Scan { count },
+            Self::ExScan { count } => Call::ExScan { count },
+            _ => return None,
+        })
     }
 
     /// The same of elements that are a `scale`th as long; those of lists stay.

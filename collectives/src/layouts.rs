@@ -225,13 +225,8 @@ impl<G: Gather, S: Scatter> Laid<G, S> {
         let team = self.team.clone();
         team.context().may_block(call.name())?;
         if team.way(&call, u8::TYPE, true) == Some(Way::Host) {
-            let none = (std::ptr::null(), std::ptr::null_mut());
-            let data = &mut self.work;
-            // SAFETY: the layouts are valid by the caller's promise; nothing else is used.
-            let ended = unsafe {
-                team.in_rounds(&call, u8::TYPE, By::Nothing, none, |work, plan| work.run_on(plan, data))
-            };
-            if let Ok(ended) = ended {
+            // SAFETY: the layouts are valid by the caller's promise.
+            if let Ok(ended) = unsafe { team.lay_through_memory(&call, &mut self.work) } {
                 return ended;
             }
         }

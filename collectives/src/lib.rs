@@ -32,6 +32,7 @@ pub mod cost;
 mod element;
 mod engine;
 mod error;
+mod key;
 mod layouts;
 mod operations;
 mod request;

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::combine::{By, Combine};
-use crate::element::{Element, Type};
+use crate::element::Element;
 use crate::error::Result;
 use crate::team::Team;
 use lapis_schedules::exchange::Edge;
@@ -18,9 +18,7 @@ impl Team {
     /// Returns when all members have called.
     #[doc(alias = "lapis_barrier")]
     pub fn barrier(&self) -> Result<()> {
-        let nothing = std::ptr::null_mut();
-        // SAFETY: there is nothing to check, and no buffer.
-        unsafe { self.call_checked(&Call::Barrier, Type::U8, By::Nothing, nothing, nothing) }
+        self.call_in_place::<u8>(&Call::Barrier, By::Nothing, &mut [])
     }
 
     /// Gives everybody the root's data.

@@ -1,10 +1,12 @@
 //! Members of a collective, and calling it.
 
+use crate::call::Given;
 use crate::combine::By;
 use crate::combine::Fold;
 use crate::element::{Element, Type};
 use crate::engine::{Engine, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
+use crate::key::Key;
 use crate::select::{self, Shape, Way, Wishes};
 use crate::{Call, Signature};
 use lapis_core::Context;
@@ -52,16 +54,6 @@ pub(crate) struct Inner {
 unsafe impl Send for Inner {}
 // SAFETY: `members` and `kept` are used under the context's lock.
 unsafe impl Sync for Inner {}
-
-/// By what a call is known that needs no lists.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
-    signature: Signature,
-    root: usize,
-    count: usize,
-    size: usize,
-    reproducible: bool,
-}
 
 impl Team {
     /// The team of all tasks of the job.
@@ -143,6 +135,10 @@ impl Team {
         self.0.reproducible.store(on, Ordering::Relaxed);
     }
 
+    pub(crate) fn is_reproducible(&self) -> bool {
+        self.0.reproducible.load(Ordering::Relaxed)
+    }
+
     /// The context.
     pub fn context(&self) -> &Context {
         &self.0.context
@@ -194,7 +190,7 @@ impl Team {
             hosts: self.hosts(),
             size: of.size(),
             reorder,
-            reproducible: self.0.reproducible.load(Ordering::Relaxed),
+            reproducible: self.is_reproducible(),
         }
     }
 
@@ -206,17 +202,7 @@ impl Team {
         by: By<'static>,
     ) -> Result<(NonNull<Op>, Option<Key>)> {
         let inner = &*self.0;
-        let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-        let signature = Signature::of(call, of, operator);
-        let reproducible = inner.reproducible.load(Ordering::Relaxed);
-        let key = Key {
-            signature,
-            root: call.root().unwrap_or(0),
-            count: call.count() as usize,
-            size: of.size(),
-            reproducible,
-        };
-        let key = (call.is_plain() && !matches!(by, By::User { .. })).then_some(key);
+        let key = Key::of(call, of, &by, self.is_reproducible());
         if let Some(key) = &key {
             let _held = Held::new(&inner.context);
             // SAFETY: the lock is held; the reference ends here.
@@ -341,28 +327,54 @@ impl Team {
         input: *const u8,
         output: *mut u8,
     ) -> Result<()> {
-        call.check(self.rank(), self.len(), of.size())?;
+        let given = Given { input, output, lens: (usize::MAX, usize::MAX) };
         // SAFETY: the caller's promise.
-        unsafe { self.call_checked(call, of, by, input, output) }
+        unsafe { self.call_with(call, of, by, &given) }
     }
 
     /// # Safety
-    /// As for [`call_raw`](Self::call_raw); the call has been checked.
-    pub(crate) unsafe fn call_checked(
+    /// As for [`call_raw`](Self::call_raw), as far as the lengths that are given reach.
+    #[inline(always)]
+    pub(crate) unsafe fn call_with(
         &self,
         call: &Call<'_>,
         of: Type,
         by: By<'_>,
-        input: *const u8,
-        output: *mut u8,
+        given: &Given,
     ) -> Result<()> {
         self.context().may_block(call.name())?;
+        let key = Key::of(call, of, &by, self.is_reproducible());
+        if let Some(key) = &key
+            // SAFETY: the caller's promise.
+            && let Some(ended) = unsafe { self.call_again(key, given) }
+        {
+            return ended.map_err(|e| *e);
+        }
         // SAFETY: functions are used until the operation has ended, which this call waits for; then
         // they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
+        // SAFETY: the caller's promise.
+        unsafe { self.call_anew(call, of, by, key, given) }
+    }
+
+    /// A call that is none of those that are kept.
+    ///
+    /// # Safety
+    /// As for [`call_with`](Self::call_with); functions live until the call returns.
+    #[inline(never)]
+    unsafe fn call_anew(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'static>,
+        key: Option<Key>,
+        given: &Given,
+    ) -> Result<()> {
+        let (input, output) = given.lens;
+        call.check_buffers(self.rank(), self.len(), of.size(), input, output)?;
         let by = if self.way(call, of, true) == Some(Way::Host) {
             // SAFETY: the caller's promise.
-            match unsafe { self.call_through_memory(call, of, by, input, output) } {
+            match unsafe { self.call_through_memory(call, of, by, key, given) } {
                 Ok(ended) => return ended,
                 Err(by) => by,
             }
@@ -372,13 +384,14 @@ impl Team {
         let (op, key) = self.prepare(call, of, by)?;
         // SAFETY: the caller's promise; this call waits for the end.
         unsafe {
-            self.begin(call, op, input, output);
+            self.begin(call, op, given.input, given.output);
             let ended = self.0.engine.wait(self.context(), self.0.members, op);
             self.give_back(op, key);
             ended
         }
     }
 
+    #[inline]
     pub(crate) fn call<T: Element>(
         &self,
         call: &Call<'_>,
@@ -386,21 +399,23 @@ impl Team {
         input: &[T],
         output: &mut [T],
     ) -> Result<()> {
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), input.len(), output.len())?;
-        // SAFETY: the buffers are borrowed for the call and long enough.
-        unsafe { self.call_checked(call, T::TYPE, by, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+        let lens = (input.len(), output.len());
+        let given = Given { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast(), lens };
+        // SAFETY: the buffers are borrowed for the call.
+        unsafe { self.call_with(call, T::TYPE, by, &given) }
     }
 
+    #[inline]
     pub(crate) fn call_in_place<T: Element>(
         &self,
         call: &Call<'_>,
         by: By<'_>,
         data: &mut [T],
     ) -> Result<()> {
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), data.len(), data.len())?;
-        let data = data.as_mut_ptr().cast();
-        // SAFETY: the data is borrowed for the call and long enough for both.
-        unsafe { self.call_checked(call, T::TYPE, by, data, data) }
+        let (len, data) = (data.len(), data.as_mut_ptr().cast());
+        let given = Given { input: data, output: data, lens: (len, len) };
+        // SAFETY: the data is borrowed for the call.
+        unsafe { self.call_with(call, T::TYPE, by, &given) }
     }
 }
 

@@ -45,6 +45,7 @@ mod sanitized;
 
 pub(crate) mod futex;
 pub mod membarrier;
+pub mod prefetch;
 
 /// Atomics on memory that is somebody else's: the model checker knows only its own, so these are
 /// always the real ones.

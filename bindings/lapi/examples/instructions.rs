@@ -10,6 +10,7 @@
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
+use lapis_collectives::{Call, CollectiveError, Combine, Operator, Team};
 use lapis_core::bootstrap::{
     Address, Environment, Listener, Options, Server, ServerConfig, detect_in, random_secret,
 };
@@ -67,16 +68,28 @@ fn count(name: &str, bytes: usize, operation: impl FnMut()) {
     count_within(name, bytes, BATCH, || {}, operation, || {});
 }
 
-/// Counts an operation alone: `before` and `after` run around each batch.
+/// Counts batches of operations alone: `before` and `after` run around each.
 fn count_within(
     name: &str,
     bytes: usize,
     times: u64,
+    before: impl FnMut(),
+    operation: impl FnMut(),
+    after: impl FnMut(),
+) {
+    count_batches(name, bytes, (times, BATCH), before, operation, after);
+}
+
+/// The same where `operation` is called so many times in a batch, for so many operations.
+fn count_batches(
+    name: &str,
+    bytes: usize,
+    (times, operations): (u64, u64),
     mut before: impl FnMut(),
     mut operation: impl FnMut(),
     mut after: impl FnMut(),
 ) {
-    println!("{name}\t{bytes}\t{}", BATCHES * BATCH);
+    println!("{name}\t{bytes}\t{}", BATCHES * operations);
     for batch in 0..WARM_UP + BATCHES {
         if batch == WARM_UP {
             lapis_begin();
@@ -240,6 +253,42 @@ fn put_and_get(a: &Context, b: &Context) -> Result<()> {
     Ok(())
 }
 
+/// Collectives of both tasks, which block at one of them. The other one has begun its call before,
+/// so that nobody waits.
+fn collectives(a: &Context, b: &Context) -> std::result::Result<(), CollectiveError> {
+    let teams = [Team::world(a)?, Team::world(b)?];
+    // Both find each other's memory by messages.
+    let mut first = [teams[0].start_barrier()?, teams[1].start_barrier()?];
+    while [first[0].test()?, first[1].test()?] != [true; 2] {}
+    let [team, other] = &teams;
+    let begun = Cell::new(None);
+    let count = |name: &str, call: Call<'_>, by: Option<Operator>, blocking: &mut dyn FnMut()| {
+        let begin = || {
+            let by = by.map(Combine::<f64>::from);
+            begun.set(Some(other.start(&call, by, vec![1.0], vec![1.0]).expect("it begins")));
+        };
+        let end = || {
+            begun.take().map(|call| call.wait().expect("it ends"));
+        };
+        let bytes = if matches!(call, Call::Barrier) { 0 } else { 8 };
+        count_batches(&format!("collective: {name}"), bytes, (1, 1), begin, blocking, end);
+    };
+    let (mut data, given) = ([1.0], [1.0]);
+    count("barrier", Call::Barrier, None, &mut || team.barrier().expect("all call"));
+    for (name, root) in [("broadcast to others", 0), ("broadcast from another", 1)] {
+        count(name, Call::Broadcast { root, count: 1 }, None, &mut || {
+            team.broadcast(black_box(&mut data), root).expect("all call");
+        });
+    }
+    count("allreduce", Call::AllReduce { count: 1 }, Some(Operator::Sum), &mut || {
+        team.all_reduce_into(black_box(&given), &mut data, Operator::Sum).expect("all call");
+    });
+    count("reduce", Call::Reduce { root: 0, count: 1 }, Some(Operator::Sum), &mut || {
+        team.reduce(black_box(&given), &mut data, Operator::Sum, 0).expect("all call");
+    });
+    Ok(())
+}
+
 unsafe extern "C" fn nothing(
     _: *mut lapi_handle_t,
     _: *mut c_void,
@@ -298,6 +347,7 @@ fn main() -> Result<()> {
     let (a, b) = pair(None)?;
     messages(&a, &b, "message", &[8, 64, 200, 1 << 10, 4 << 10, 16 << 10]);
     put_and_get(&a, &b)?;
+    collectives(&a, &b).expect("collectives of both");
     // What traces cost is held against the rows of the same names.
     let folder = std::env::temp_dir().join(format!("lapis-instructions-{}", std::process::id()));
     let (a, b) = pair(folder.to_str())?;

@@ -1,108 +1,160 @@
 //! Calls that block and take their rounds through memory themselves, at once, if nothing of their
 //! team stands before. Those of other forms, and calls that can't, are operations of the engine's.
+//!
+//! What such a call needs beside its buffers is made once and kept: the next call like it is known
+//! by its key alone, and finds its round written.
 
 mod run;
 mod wait;
 mod work;
 
-use crate::board::{self, Board, MEET_MEMBERS, Plan};
+use crate::board::{self, Board, Buffers, Data, Prepared};
+use crate::call::Given;
 use crate::combine::{By, Fold};
 use crate::engine::Held;
 use crate::error::Result;
+use crate::key::Key;
 use crate::team::Team;
 use crate::{Call, Signature, Type};
-use lapis_ablation::{Optimization, without};
-use work::{Team as At, Work};
+use work::{Step, Team as At, Work};
+
+impl Given {
+    /// As rounds see them.
+    ///
+    /// # Safety
+    /// The lock is held; the board is the call's.
+    #[inline(always)]
+    unsafe fn buffers(&self, board: *mut Board, prepared: &Prepared<'_>) -> Buffers {
+        let (scratch, size) = (prepared.plan.scratch(), prepared.plan.element());
+        let scratch = match scratch {
+            0 => std::ptr::null_mut(),
+            // SAFETY: the caller's promise; the reference ends here, and an address is taken.
+            some => unsafe { (&mut *board).scratch(some * size) },
+        };
+        Buffers { bases: [self.input.cast_mut(), self.output, scratch], size }
+    }
+}
 
 impl Team {
+    /// Makes a call that was made before, and is kept; `None`: it is not, or something stands
+    /// before.
+    ///
+    /// # Safety
+    /// As for [`call_with`](Self::call_with).
+    pub(crate) unsafe fn call_again(&self, key: &Key, given: &Given) -> Option<Step> {
+        let _held = Held::new(self.context());
+        // SAFETY: the lock is held; references end where they stand. Nobody else uses the board
+        // before this call has ended.
+        unsafe {
+            let board = self.free_board()?;
+            let mut kept = (&mut *board).take_kept(key, given.lens)?;
+            let mut data = given.buffers(board, &kept.prepared);
+            let ended = self.take_rounds(board, &mut kept.prepared, &mut data);
+            (&mut *board).keep(kept);
+            Some(ended)
+        }
+    }
+
     /// Calls through memory and waits, if nothing stands before; else gives the operator back.
     ///
     /// # Safety
-    /// As for [`call_raw`](Self::call_raw); the call has been checked, and its [way](Self::way) is
-    /// [`Way::Host`](crate::select::Way::Host).
+    /// As for [`call_with`](Self::call_with); the call has been checked, and its [way](Self::way)
+    /// is [`Way::Host`](crate::select::Way::Host).
     pub(crate) unsafe fn call_through_memory(
         &self,
         call: &Call<'_>,
         of: Type,
         by: By<'static>,
-        input: *const u8,
-        output: *mut u8,
+        key: Option<Key>,
+        given: &Given,
     ) -> Result<Result<()>, By<'static>> {
-        if std::ptr::eq(input, output) && matches!(call, Call::AllToAllV { .. }) {
+        if std::ptr::eq(given.input, given.output) && matches!(call, Call::AllToAllV { .. }) {
             // What comes may lie where what goes has not been read.
             return Err(by);
         }
-        if matches!(call, Call::Barrier) && self.len() < MEET_MEMBERS && !without(Optimization::BareBarrier) {
+        let Some((key, call)) = key.zip(call.plain()).filter(|_| board::keeps()) else {
             // SAFETY: the caller's promise.
-            return unsafe { self.barrier_through_memory() }.ok_or(by);
-        }
-        // SAFETY: the caller's promise.
-        let run = |work: &Work<'_>, plan: &Plan<'_>| unsafe { work.run(plan) };
-        // SAFETY: the caller's promise.
-        unsafe { self.in_rounds(call, of, by, (input, output), run) }
-    }
-
-    /// A barrier of few members, who look at each other's flags. Nothing is put or taken, so that
-    /// no plan is needed: that takes a third off its time. `None`: something stands before.
-    ///
-    /// # Safety
-    /// As for [`call_through_memory`](Self::call_through_memory).
-    unsafe fn barrier_through_memory(&self) -> Option<Result<()>> {
-        let (call, context) = (&Call::Barrier, self.context());
-        let _held = Held::new(context);
-        // SAFETY: the lock is held; references end where they stand.
-        unsafe {
-            let work = Work {
-                board: self.free_board()?,
-                at: At { context, engine: &self.0.engine, members: self.0.members },
-                call,
-                number: self.0.engine.begin_blocking(self.0.members),
-                signature: Signature::of(call, Type::U8, None),
-                fold: &Fold::None,
-                input: std::ptr::null(),
-                output: std::ptr::null_mut(),
+            let run = |board: *mut Board, prepared: &mut Prepared<'_>| unsafe {
+                self.take_rounds(board, prepared, &mut given.buffers(board, prepared))
             };
-            Some(self.end(work.show_and_see_all()))
+            // SAFETY: the caller's promise.
+            return unsafe { self.in_rounds(call, of, by, run) };
+        };
+        let _held = Held::new(self.context());
+        // SAFETY: the lock is held; references end where they stand. Nobody else uses the board
+        // before this call has ended.
+        unsafe {
+            let Some(board) = self.free_board() else { return Err(by) };
+            let parts = match self.parts(&call, of, by)? {
+                Ok(parts) => parts,
+                Err(e) => return Ok(Err(e)),
+            };
+            let mut kept = (&mut *board).prepare_kept(key, &call, parts);
+            let mut data = given.buffers(board, &kept.prepared);
+            let ended = self.take_rounds(board, &mut kept.prepared, &mut data);
+            (&mut *board).keep(kept);
+            Ok(ended.map_err(|e| *e))
         }
     }
 
-    /// The same as [`call_through_memory`](Self::call_through_memory) with rounds that `run` takes.
+    /// The same as [`call_through_memory`](Self::call_through_memory) with data in layouts.
     ///
     /// # Safety
-    /// As for [`call_through_memory`](Self::call_through_memory), as far as `run` uses the buffers.
-    pub(crate) unsafe fn in_rounds(
+    /// The layouts' memory is valid, and nobody else's; the call is theirs, and its way is
+    /// [`Way::Host`](crate::select::Way::Host).
+    pub(crate) unsafe fn lay_through_memory(
+        &self,
+        call: &Call<'_>,
+        data: &mut impl Data,
+    ) -> Result<Result<()>, By<'static>> {
+        // SAFETY: the caller's promise.
+        let run = |board: *mut Board, prepared: &mut Prepared<'_>| unsafe {
+            self.take_rounds(board, prepared, data)
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.in_rounds(call, Type::U8, By::Nothing, run) }
+    }
+
+    /// Makes a call that is not kept.
+    ///
+    /// # Safety
+    /// As for [`call_through_memory`](Self::call_through_memory), as far as `run` uses buffers. It
+    /// is called with the lock held.
+    unsafe fn in_rounds(
         &self,
         call: &Call<'_>,
         of: Type,
         by: By<'static>,
-        (input, output): (*const u8, *mut u8),
-        run: impl FnOnce(&Work<'_>, &Plan<'_>) -> Result<()>,
+        run: impl FnOnce(*mut Board, &mut Prepared<'_>) -> Step,
     ) -> Result<Result<()>, By<'static>> {
-        let context = self.context();
-        let _held = Held::new(context);
+        let _held = Held::new(self.context());
         // SAFETY: the lock is held; references end where they stand.
         unsafe {
             let Some(board) = self.free_board() else { return Err(by) };
-            let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-            let Some(plan) = board::plan(call, self.rank(), self.len(), of.size()) else {
-                return Err(by);
-            };
-            let fold = match Fold::of(call, of, by) {
-                Ok(fold) => fold,
+            let (plan, signature, fold) = match self.parts(call, of, by)? {
+                Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
-            let work = Work {
-                at: At { context, engine: &self.0.engine, members: self.0.members },
-                board,
-                call,
-                number: self.0.engine.begin_blocking(self.0.members),
-                signature: Signature::of(call, of, operator),
-                fold: &fold,
-                input,
-                output,
-            };
-            Ok(self.end(run(&work, &plan)))
+            let mut prepared = Prepared::new(plan, signature, fold, (&mut *board).lend_round());
+            let ended = run(board, &mut prepared);
+            (&mut *board).give_back(prepared.into_room());
+            Ok(ended.map_err(|e| *e))
         }
+    }
+
+    /// What a call is made of; the operator, if it has no rounds.
+    #[allow(clippy::type_complexity, reason = "each part has its name at the only two callers")]
+    fn parts<'a>(
+        &self,
+        call: &Call<'a>,
+        of: Type,
+        by: By<'static>,
+    ) -> Result<Result<(board::Plan<'a>, Signature, Fold)>, By<'static>> {
+        let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
+        let Some(plan) = board::plan(call, self.rank(), self.len(), of.size()) else {
+            return Err(by);
+        };
+        Ok(Fold::of(call, of, by).map(|fold| (plan, Signature::of(call, of, operator), fold)))
     }
 
     /// The board, unless something stands before.
@@ -117,20 +169,30 @@ impl Team {
         Some(board)
     }
 
-    /// Ends a call that has come so far; all members hear of its failure.
+    /// Makes a call; all members hear of its failure.
     ///
     /// # Safety
-    /// The lock is held; the call has begun.
+    /// The lock is held; the board is [free](Self::free_board); the data is what the plan says, and
+    /// nobody else's.
     #[inline(always)]
-    unsafe fn end(&self, ended: Result<()>) -> Result<()> {
+    unsafe fn take_rounds(
+        &self,
+        board: *mut Board,
+        prepared: &mut Prepared<'_>,
+        data: &mut impl Data,
+    ) -> Step {
         let (context, engine, members) = (self.context(), &self.0.engine, self.0.members);
         // SAFETY: the caller's promise.
         unsafe {
+            let number = engine.begin_blocking(members);
+            let signature = prepared.signature;
+            let work = Work { at: At { context, engine, members }, board, number, signature };
+            let ended = work.run(prepared, data);
             if let Err(e) = &ended {
                 engine.spread(context, members, e.cause(context.task()));
             }
             engine.end_blocking(context, members);
+            ended
         }
-        ended
     }
 }

@@ -1,7 +1,7 @@
 //! Waiting for a member: first by looking at its flag alone, then with the context's wait, which
 //! lets messages come and others have the core; a wait that lasts sleeps.
 
-use super::work::{Whom, Work};
+use super::work::{Step, Whom, Work};
 use crate::board::{is_any_dozing, wake_dozing};
 use crate::engine::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS, Members};
 use crate::error::{CollectiveError, Result, lost};
@@ -20,7 +20,7 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held.
     #[inline]
-    pub(super) unsafe fn wait_for(&self, whom: Whom, mut there: impl FnMut() -> bool) -> Result<()> {
+    pub(super) unsafe fn wait_for(&self, whom: Whom, mut there: impl FnMut() -> bool) -> Step {
         if self.at.context.is_crowded() {
             for _ in 0..TURNS {
                 if there() {
@@ -39,7 +39,7 @@ impl Work<'_> {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { self.wait_long(whom, &mut there) }
+        unsafe { self.wait_long(whom, &mut there) }.map_err(Box::new)
     }
 
     /// # Safety
@@ -134,7 +134,11 @@ impl Work<'_> {
         let Some(first) = first else { return Ok(()) };
         let (task, limit) = (board.task(first), self.at.context.timeout());
         if !*self.at.context.config().notimeout.get() && since.elapsed() >= limit {
-            return Err(CollectiveError::Silent { task, call: self.call.name(), seconds: limit.as_secs() });
+            return Err(CollectiveError::Silent {
+                task,
+                call: self.signature.name(),
+                seconds: limit.as_secs(),
+            });
         }
         Ok(())
     }

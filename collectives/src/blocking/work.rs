@@ -1,9 +1,9 @@
 //! A call that blocks and takes its rounds itself: what it is, and who runs it.
 
+use crate::Signature;
 use crate::board::Board;
-use crate::combine::Fold;
 use crate::engine::{Engine, Members};
-use crate::{Call, Signature};
+use crate::error::CollectiveError;
 use lapis_core::Context;
 use std::ptr::NonNull;
 
@@ -20,14 +20,13 @@ pub(crate) struct Work<'a> {
     pub(crate) at: Team<'a>,
     /// Nobody else uses it while the operation runs.
     pub(crate) board: *mut Board,
-    pub(crate) call: &'a Call<'a>,
     /// The operation's number in the team.
     pub(crate) number: u32,
     pub(crate) signature: Signature,
-    pub(crate) fold: &'a Fold,
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
 }
+
+/// How a step ends: errors are boxed, so that what is almost always said travels in a register.
+pub(crate) type Step<T = ()> = Result<T, Box<CollectiveError>>;
 
 /// Who is waited for.
 #[derive(Clone, Copy)]

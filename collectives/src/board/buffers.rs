@@ -81,7 +81,7 @@ impl Buffers {
         for put in puts {
             let (from, len) = self.bytes(put.from);
             // SAFETY: the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, area.add(put.at * self.size), len) };
+            unsafe { copy(from, area.add(put.at * self.size), len) };
         }
     }
 
@@ -111,11 +111,7 @@ impl Buffers {
             let (into, len) = self.bytes(take.into);
             let from = area.add(take.at * self.size);
             match (take.fold, fold) {
-                // A call for each of many short parts would take most of the time.
-                (None, _) if len == 8 => {
-                    into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned())
-                }
-                (None, _) => std::ptr::copy_nonoverlapping(from, into, len),
+                (None, _) => copy(from, into, len),
                 (Some(_), Fold::Kernel(kernel)) => kernel(into, from, len / self.size),
                 (Some(side), Fold::User(fold)) => {
                     let from = std::slice::from_raw_parts(from, len);
@@ -123,6 +119,21 @@ impl Buffers {
                 }
                 (Some(Side::Before | Side::After), Fold::None) => {}
             }
+        }
+    }
+}
+
+/// Copies. For many short parts, or for one in a short call, `memcpy` would take most of the time.
+///
+/// # Safety
+/// As for `copy_nonoverlapping` of bytes.
+#[inline(always)]
+unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len {
+            8 => into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            _ => std::ptr::copy_nonoverlapping(from, into, len),
         }
     }
 }

@@ -26,13 +26,15 @@ mod buffers;
 mod dozing;
 mod flags;
 mod hall;
+mod prepared;
 mod present;
 mod rounds;
 mod steps;
 
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
-pub(crate) use rounds::{LINES, MEET_MEMBERS, Plan, Put, Round, Take};
+pub(crate) use prepared::{Kept, Prepared, keeps};
+pub(crate) use rounds::{Plan, Put, Round, Take};
 pub(crate) use steps::{Reach, Rounds, plan};
 
 use flags::{Begun, Line};
@@ -41,7 +43,7 @@ use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, Spot};
+use rounds::{AREAS, LINES, Spot};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -50,7 +52,7 @@ pub(crate) const AREA: usize = 64 << 10;
 const LINE: usize = 128;
 
 /// Bytes of data that stand in a line, behind its flag.
-pub(crate) const INLINE: usize = LINE - size_of::<Line>();
+const INLINE: usize = LINE - size_of::<Line>();
 
 const PAGE: usize = 4096;
 
@@ -108,6 +110,8 @@ pub(crate) struct Board {
     least: u64,
     /// What a call that blocks uses and the next one uses again.
     spare: (Round, Vec<[u64; 8]>),
+    /// Calls that are ready to be made again, each at the place that its key says.
+    kept: [Option<Box<Kept>>; prepared::KEPT],
 }
 
 impl Board {
@@ -153,6 +157,7 @@ impl Board {
             begun: vec![0; n].into(),
             least: 0,
             spare: Default::default(),
+            kept: Default::default(),
         })
     }
 

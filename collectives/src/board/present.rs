@@ -6,7 +6,7 @@ use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
-use lapis_core::sync::{Ordering, membarrier};
+use lapis_core::sync::{Ordering, membarrier, prefetch};
 
 impl Board {
     /// Begins the next round, which is round `r` of a plan. In the first one the others are told
@@ -18,12 +18,6 @@ impl Board {
         if r == 0 && plan.has_lengths() {
             self.tell_lengths(plan);
         }
-    }
-
-    /// Begins a round of which all members know what it is.
-    #[inline(always)]
-    pub(crate) fn begin_bare_round(&mut self) {
-        self.round += 1;
     }
 
     /// Whose round the present one needs to end first, of so many whose places are used in turns.
@@ -116,6 +110,9 @@ impl Board {
             // SAFETY: the caller's promise; such a plan has the others tell.
             *heard = unsafe { self.hear(take.member, expected) }?.max(*heard);
         }
+        if take.into.len == 0 {
+            return Ok(());
+        }
         for one in take.each() {
             // SAFETY: the caller's promise.
             unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) };
@@ -123,10 +120,15 @@ impl Board {
         Ok(())
     }
 
-    /// Everybody has shown the present round, and has begun it therefore.
+    /// Ends the present round. `all_have_begun`: everybody has shown it, and so has begun it.
     #[inline(always)]
-    pub(crate) fn all_have_begun(&mut self) {
-        self.least = self.round;
+    pub(crate) fn end_round(&mut self, all_have_begun: bool) {
+        if all_have_begun {
+            self.least = self.round;
+        }
+        // Others have read this line LINES rounds ago, so that their cores have it, too. Asked for
+        // before the present round's lines have come, it would make these come later.
+        prefetch::before_writing(self.line_at(self.me, self.round + 1));
     }
 
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.

@@ -333,9 +333,7 @@ impl Rounds {
             let meets = (&*this).plan().is_some_and(|plan| plan.meets());
             let Some(take) = (&(*this).work.takes).get(at).copied() else {
                 let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
-                if meets || seen + 1 == (&*board).tasks().len() {
-                    (&mut *board).all_have_begun();
-                }
+                (&mut *board).end_round(meets || seen + 1 == (&*board).tasks().len());
                 (*this).next += 1;
                 (*this).stage = Stage::Between;
                 return Ok(true);

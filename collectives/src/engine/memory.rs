@@ -67,6 +67,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held; the team lives.
+    #[inline(always)]
     pub(crate) unsafe fn begin_blocking(&self, team: NonNull<Members>) -> u32 {
         // SAFETY: the caller's promise.
         unsafe {

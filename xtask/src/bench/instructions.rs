@@ -52,6 +52,9 @@ messages:
   which ends when the program's own condition holds. Beside the message this has what belongs to a
   call that waits: its lock, announcing that the thread polls, and the rest before the first look.
 
+The rows of collectives are of a team of both tasks. One calls in the form that blocks; the other
+one has begun its call before, so that the first one need not wait.
+
 Callgrind slows the clock down, so that the tasks' cores count as distant ones: the bytes of long
 messages go past the caches.
 

@@ -182,12 +182,17 @@ pub(super) const TRIALS: &[Trial] = {
             ],
         },
         Trial {
-            which: BareBarrier,
-            figures: &[shm("barrier", &[0])],
+            which: KeptCalls,
+            figures: &[shm("barrier", &[0]), shm("bcast", &[8]), shm("allreduce", &[8])],
             code: &[
-                ("collectives/src/blocking/mod.rs", "fn barrier_through_memory"),
-                ("collectives/src/blocking/run.rs", "fn show_and_see_all"),
+                ("collectives/src/board/prepared.rs", "fn take_kept"),
+                ("collectives/src/blocking/mod.rs", "fn call_again"),
             ],
+        },
+        Trial {
+            which: WritePrefetch,
+            figures: &[shm("barrier", &[0]), shm("bcast", &[8]), shm("allreduce", &[8])],
+            code: &[("core/src/sync/prefetch.rs", "")],
         },
         Trial {
             which: FastPath,
