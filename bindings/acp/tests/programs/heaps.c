@@ -14,6 +14,27 @@ static unsigned number(unsigned below)
     return (random_state >> 8) % below;
 }
 
+/* No block is freed twice, wherever it is: what is given out afterwards are blocks of their own.
+ * Nobody else may take it in between. */
+static void free_twice(void)
+{
+    for (int rank = 0; rank < procs; rank++) {
+        acp_ga_t block = acp_malloc(640, rank), others[2];
+        CHECK(block != ACP_GA_NULL);
+        acp_free(block);
+        ACP_ERRNO = 0;
+        acp_free(block);
+        GIVES(rank == me ? EFAULT : 0, ACP_ERRNO);
+        for (int i = 0; i < 2; i++) {
+            others[i] = acp_malloc(640, rank);
+            CHECK(others[i] != ACP_GA_NULL);
+        }
+        CHECK(others[0] != others[1]);
+        acp_free(others[0]);
+        acp_free(others[1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     char *words[] = {argv[0], "--acp-startermemsize-dl=4194304", "--acp-startermemsize=20000", NULL};
@@ -84,6 +105,8 @@ int main(int argc, char **argv)
         GIVES(rank == me ? EFAULT : 0, ACP_ERRNO);
         acp_free(block);
     }
+
+    IN_TURN(free_twice());
     OK(acp_finalize());
     return 0;
 }
