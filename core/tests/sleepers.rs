@@ -247,9 +247,6 @@ fn an_arrival_that_wakes_the_progress_thread_alone_is_passed_on() {
     });
 }
 
-/// Memory that a put copies.
-static mut BYTES: [u64; 2] = [7, 0];
-
 #[test]
 fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it() {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -260,8 +257,9 @@ fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it()
         move || context.wait_counter(&counter, 1).unwrap()
     });
     until("it sleeps", |bell| bell.asleep == 1 && bell.armed);
-    let bytes = (&raw mut BYTES).cast::<u64>();
-    // SAFETY: static memory, of which nobody has a reference; the counter outlives the put.
+    let mut memory = [7u64, 0];
+    let bytes = memory.as_mut_ptr();
+    // SAFETY: the memory is used by this pointer alone; it and the counter outlive the put.
     unsafe {
         let args = PutArgs {
             target: 0,

@@ -30,8 +30,8 @@ impl Locked<'_> {
             self.end_moderation();
         }
         let s = &shared.sleepers;
-        // SYNC: SeqCst pairs with that of `wake_sleepers_of_counter`. Counted under the lock, before
-        // `done` and `arm` look once more: whoever changes something afterwards sees us.
+        // SYNC: SeqCst pairs with that of `wake_sleepers_of_counter`. Counted under the lock,
+        // before `done` and `arm` look once more: whoever changes something afterwards sees us.
         s.count.fetch_add(1, Ordering::SeqCst);
         let heard = shared.link_sleepers.heard();
         if done(self) {
