@@ -36,9 +36,9 @@ impl Counter {
     /// progress.
     #[inline(always)]
     pub fn value(&self) -> i32 {
-        // SYNC: pairs with the Release of `increment`, so that the data an increment announces is
-        // visible.
-        self.value.load(Ordering::Acquire)
+        // SYNC: pairs with `increment`, so that the data an increment announces is visible; SeqCst
+        // for the thread that has counted itself as a sleeper and looks once more.
+        self.value.load(Ordering::SeqCst)
     }
 
     /// Gives the counter a value and forgets whatever its memory held before.
@@ -56,7 +56,9 @@ impl Counter {
     #[inline(always)]
     pub fn increment(&self) {
         // SYNC: Release pairs with `value`'s Acquire; the data of the operation was written before.
-        self.value.fetch_add(1, Ordering::Release);
+        // SeqCst: a call that counts looks afterwards whether a thread sleeps
+        // (`wake_sleepers_of_counter`).
+        self.value.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Takes `amount` off, as a successful wait does. Returns what is left.

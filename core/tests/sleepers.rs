@@ -1,10 +1,12 @@
 //! Threads that sleep for what will come, over a transport whose sleeps have no end but a wake-up:
 //! whatever other threads do meanwhile, an arrival finds the transport armed.
 
-use lapis_core::Context;
+use lapis_core::message::{PutArgs, Source};
 use lapis_core::transport::*;
+use lapis_core::{Context, Counter, Notify};
 use lapis_patience::Patience;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,13 +19,39 @@ struct Bell {
     wakes: u64,
     /// Up to which one somebody woke.
     heard: u64,
+    /// A ring ends one sleep alone: that of the progress thread if it sleeps.
+    of_one: bool,
+    rung: bool,
+    /// The progress thread sleeps.
+    progress_asleep: bool,
     /// Something arrives just when the transport is armed next.
     disturb: bool,
     arrived: bool,
 }
 
-static BELL: Mutex<Bell> =
-    Mutex::new(Bell { armed: false, asleep: 0, wakes: 0, heard: 0, disturb: false, arrived: false });
+impl Bell {
+    const fn new(of_one: bool) -> Self {
+        Self {
+            armed: false,
+            asleep: 0,
+            wakes: 0,
+            heard: 0,
+            of_one,
+            rung: false,
+            progress_asleep: false,
+            disturb: false,
+            arrived: false,
+        }
+    }
+
+    fn ring(&mut self) {
+        self.wakes += 1;
+        self.rung = true;
+        RANG.notify_all();
+    }
+}
+
+static BELL: Mutex<Bell> = Mutex::new(Bell::new(false));
 static RANG: Condvar = Condvar::new();
 /// The tests share the bell.
 static TURN: Mutex<()> = Mutex::new(());
@@ -38,6 +66,9 @@ struct Ear;
 impl Waiter for Ear {
     fn wait(&self, _: u64) {
         let mut bell = bell();
+        if bell.of_one {
+            return wait_for_one_of(bell);
+        }
         let begun = bell.wakes;
         if bell.heard == begun {
             bell.asleep += 1;
@@ -48,9 +79,19 @@ impl Waiter for Ear {
     }
 
     fn wake(&self) {
-        bell().wakes += 1;
-        RANG.notify_all();
+        bell().ring();
     }
+}
+
+/// As the descriptors of most transports have it.
+fn wait_for_one_of(mut bell: MutexGuard<'static, Bell>) {
+    let progress = std::thread::current().name().is_some_and(|name| name.starts_with("lapis-progress"));
+    bell.asleep += 1;
+    bell.progress_asleep |= progress;
+    bell = RANG.wait_while(bell, |bell| !bell.rung || (bell.progress_asleep && !progress)).unwrap();
+    bell.rung = false;
+    bell.asleep -= 1;
+    bell.progress_asleep &= !progress;
 }
 
 impl Transport for Ringing {
@@ -99,7 +140,11 @@ impl Transport for Ringing {
 lapis_core::export_transport!(Ringing, "bell", "0");
 
 fn alone() -> Context {
-    *bell() = Bell { armed: false, asleep: 0, wakes: 0, heard: 0, disturb: false, arrived: false };
+    alone_with(Bell::new(false))
+}
+
+fn alone_with(new: Bell) -> Context {
+    *bell() = new;
     Context::builder()
         .environment(lapis_core::config::Environment::default())
         .bootstrap(lapis_core::bootstrap::singleton(0).unwrap())
@@ -127,8 +172,7 @@ fn arrives(what: &str, sleeper: &std::thread::JoinHandle<()>) {
         assert!(!patience.is_over(), "{what}: the sleeper was not woken");
         let mut bell = bell();
         if std::mem::take(&mut bell.armed) {
-            bell.wakes += 1;
-            RANG.notify_all();
+            bell.ring();
         }
         drop(bell);
         std::thread::sleep(Duration::from_millis(1));
@@ -164,8 +208,76 @@ fn who_sleeps_while_interrupts_are_turned_off_is_woken_by_the_next_arrival() {
     let context = alone();
     context.set_interrupts(true).unwrap();
     let sleeper = sleeper(&context);
-    until("it sleeps, and so does the progress thread", |bell| bell.asleep == 2 && bell.armed);
+    until("both sleep", |bell| bell.asleep == 2 && bell.armed);
     context.set_interrupts(false).unwrap();
     arrives("interrupts are off", &sleeper);
+    context.terminate().unwrap();
+}
+
+/// A thread of the program and the progress thread sleep, and a ring ends the sleep of the second.
+fn woken_past_the_progress_thread(what: &str, happens: impl FnOnce(&Context)) {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = alone_with(Bell::new(true));
+    context.set_interrupts(true).unwrap();
+    let sleeper = sleeper(&context);
+    until("both sleep", |bell| bell.asleep == 2 && bell.armed);
+    happens(&context);
+    let mut patience = Patience::with_myself(PATIENCE);
+    while !sleeper.is_finished() {
+        assert!(!patience.is_over(), "{what}: the sleeper was not woken");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    context.terminate().unwrap();
+}
+
+#[test]
+fn a_call_that_the_progress_thread_takes_is_passed_on() {
+    woken_past_the_progress_thread("a call", |context| {
+        bell().arrived = true;
+        context.wake();
+    });
+}
+
+#[test]
+fn an_arrival_that_wakes_the_progress_thread_alone_is_passed_on() {
+    woken_past_the_progress_thread("an arrival", |_| {
+        let mut bell = bell();
+        bell.arrived = true;
+        bell.ring();
+    });
+}
+
+#[test]
+fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = alone();
+    let counter = Arc::new(Counter::new(0));
+    let waiter = std::thread::spawn({
+        let (context, counter) = (context.clone(), Arc::clone(&counter));
+        move || context.wait_counter(&counter, 1).unwrap()
+    });
+    until("it sleeps", |bell| bell.asleep == 1 && bell.armed);
+    let mut memory = [7u64, 0];
+    let bytes = memory.as_mut_ptr();
+    // SAFETY: the memory is used by this pointer alone; it and the counter outlive the put.
+    unsafe {
+        let args = PutArgs {
+            target: 0,
+            remote: bytes.add(1).expose_provenance() as u64,
+            source: Source::Contiguous(bytes.cast(), 8),
+            target_counter: 0,
+            origin: Notify::None,
+            completion: Notify::Counter(NonNull::from(&*counter)),
+            checked: false,
+        };
+        context.put(args).unwrap();
+        assert_eq!(bytes.add(1).read_volatile(), 7);
+    }
+    let mut patience = Patience::with_myself(PATIENCE);
+    while !waiter.is_finished() {
+        assert!(!patience.is_over(), "the waiter was not woken");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(waiter.join().unwrap(), 0);
     context.terminate().unwrap();
 }

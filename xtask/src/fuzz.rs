@@ -16,26 +16,24 @@ use std::sync::Mutex;
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+/// How long each target is tried if nobody says it on the command line.
+const SECONDS: &str = "LAPIS_FUZZ_SECONDS";
+const USUAL_SECONDS: u64 = 60;
 /// Lines of a failed target's log that are shown.
 const SHOWN: usize = 40;
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Args {
-    /// Seconds for each target
-    #[arg(long, default_value_t = 60)]
-    pub(crate) seconds: u64,
+    /// Seconds for each target; LAPIS_FUZZ_SECONDS, or 60, unless given
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
     /// Only these targets (several with commas)
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<String>,
 }
 
-impl Default for Args {
-    fn default() -> Self {
-        Self { seconds: 60, only: Vec::new() }
-    }
-}
-
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let seconds = seconds(args.seconds, std::env::var(SECONDS).ok().as_deref())?;
     setup::ensure("fuzz")?;
     let manifest = workspace::root().join("fuzz/Cargo.toml");
     let mut targets: Vec<String> = Vec::new();
@@ -50,11 +48,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let triple = host()?;
     if let Err(error) = sh::run(&mut build(&manifest, &folder, &triple, &["-p", "libfuzzer-sys"])) {
         eprintln!("fuzz: libFuzzer is missing here ({error:#}): seeded inputs to the same functions instead");
-        return seeded(args.seconds);
+        return seeded(seconds);
     }
     sh::run(&mut build(&manifest, &folder, &triple, &[]))?;
     let programs = folder.join(&triple).join("release");
-    let outcomes = at_once(&targets, |target| fuzz(target, &programs.join(target), &folder, args.seconds));
+    let outcomes = at_once(&targets, |target| fuzz(target, &programs.join(target), &folder, seconds));
     let mut failed = Vec::new();
     for (target, outcome) in targets.iter().zip(outcomes) {
         match outcome {
@@ -69,6 +67,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("fuzz targets failed: {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// How long each target is tried, by the command line and the environment.
+fn seconds(wanted: Option<u64>, environment: Option<&str>) -> Result<u64> {
+    let of_environment = || match environment {
+        None | Some("") => Ok(USUAL_SECONDS),
+        Some(text) => text.parse().with_context(|| format!("{SECONDS}=`{text}`: not a number of seconds")),
+    };
+    wanted.map_or_else(of_environment, Ok)
 }
 
 /// The folder's own target triple is named, so that build scripts are not instrumented.
@@ -148,7 +155,7 @@ fn at_once<T: Send>(items: &[String], work: impl Fn(&str) -> T + Sync) -> Vec<T>
 fn seeded(seconds: u64) -> Result<()> {
     let mut command =
         sh::cargo(["test", "--release", "--quiet", "-p", "lapis-dgsp", "--test", "fuzz_bodies"]);
-    sh::run(command.env("LAPIS_FUZZ_SECONDS", seconds.to_string()))
+    sh::run(command.env(SECONDS, seconds.to_string()))
 }
 
 #[cfg(test)]
@@ -160,6 +167,14 @@ mod tests {
         let log = "#2 INITED\nDone 19229 runs in 11 second(s)\nstat::number_of_executed_units: 19229\n";
         assert_eq!(executed(log), Some(19229));
         assert_eq!(executed("==1== ERROR"), None);
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_environment() {
+        assert_eq!(seconds(None, None).ok(), Some(60));
+        assert_eq!(seconds(None, Some("7")).ok(), Some(7));
+        assert_eq!(seconds(Some(5), Some("7")).ok(), Some(5));
+        assert!(seconds(None, Some("long")).unwrap_err().to_string().contains("LAPIS_FUZZ_SECONDS=`long`"));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | atomic | handle, variable, operator and width, operand, comparand | |
 //! | result | handle, previous value, error or 0 | |
 //! | allocate | question, size | |
-//! | free | address | |
+//! | free | question, address | |
 //! | answer | question, value, error or 0 | |
 //!
 //! and those of tables (`data/table_messages.rs`), segmented buffers (`segbuf.rs`), channels
@@ -256,21 +256,21 @@ fn result_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<D
 
 fn allocate_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
     let [question, size] = words_of(message.user_header)?;
-    let source = message.source;
     let answer = process.allocate_here(size);
-    Some(then(move || {
-        let (value, code) = answer.map_or_else(|error| (0, error.code()), |address| (address, 0));
-        let _ = send_words(process, source, ANSWER, [question, value, code]);
-    }))
+    Some(then_answer(process, message.source, question, answer))
 }
 
 fn free_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
-    let [address] = words_of(message.user_header)?;
-    if process.free_here(address).is_err() {
-        let position = process.world().space.position(address);
-        tracing::error!(target: "lapis::acp", source = message.source, position, "acp_free: ga: acp_malloc gave no such address, or it was freed before");
-    }
-    Some(Delivery::bury())
+    let [question, address] = words_of(message.user_header)?;
+    let answer = process.free_here(address).map(|()| 0);
+    Some(then_answer(process, message.source, question, answer))
+}
+
+fn then_answer(process: &'static Process, to: u32, question: u64, answer: Result<u64>) -> Delivery {
+    then(move || {
+        let (value, code) = answer.map_or_else(|error| (0, error.code()), |value| (value, 0));
+        let _ = send_words(process, to, ANSWER, [question, value, code]);
+    })
 }
 
 fn answer_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
@@ -300,8 +300,13 @@ impl Process {
         if rank == world.rank {
             return self.allocate_here(size);
         }
+        self.ask(task, ALLOCATE, size)
+    }
+
+    /// Asks another process to do something with its heap, and waits for the answer.
+    fn ask(&self, task: u32, what: HandlerId, word: u64) -> Result<u64> {
         let question = self.requests.ask(task);
-        if let Err(error) = send_words(self, task, ALLOCATE, [question, size]) {
+        if let Err(error) = send_words(self, task, what, [question, word]) {
             self.requests.answer(question, Err(error));
         }
         let mut answer = None;
@@ -315,13 +320,14 @@ impl Process {
         answer.unwrap_or(Err(Error::Internal))
     }
 
-    /// Gives memory back to the heap that it came from.
+    /// Gives memory back to the heap that it came from. Whoever has it answers: the memory can be
+    /// had again afterwards, and no message that says so comes later and finds it given anew.
     pub(crate) fn free(&self, address: u64) -> Result {
         let world = self.world();
         let rank = world.rank_of(address)?;
         if rank == world.rank {
             return self.free_here(address);
         }
-        send_words(self, world.block(rank)?.task, FREE, [address])
+        self.ask(world.block(rank)?.task, FREE, address).map(drop)
     }
 }

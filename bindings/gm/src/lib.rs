@@ -24,6 +24,7 @@ pub mod fuzz_entry;
 pub mod handle;
 mod incoming;
 mod lane;
+mod linger;
 mod long;
 mod memory;
 mod net;

@@ -5,6 +5,7 @@ use crate::alarm::Alarm;
 use crate::daemon::Registration;
 use crate::direct::Own;
 use crate::events::{Due, Fast, Pending};
+use crate::linger::Linger;
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
 use crate::settings::Settings;
@@ -19,13 +20,10 @@ use lapis_adapters::soft::Window;
 use lapis_core::reliable::Nanos;
 use lapis_core::sync::Arc;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What keys and secrets are made from, beside the user's secret.
 const LABEL: &str = "gm ports of a user";
-
-/// For so long a port that is closed goes on with what is under way, as long as its peers answer.
-const LINGER: Duration = Duration::from_millis(500);
 
 /// Ports that GM keeps to itself.
 const RESERVED: [u32; 3] = [0, 1, 3];
@@ -265,8 +263,8 @@ impl Port {
 
     /// Goes on with what is under way as long as that leads somewhere.
     pub(crate) fn finish(&mut self) {
-        let until = Instant::now() + LINGER;
-        while self.is_under_way() && Instant::now() < until {
+        let mut linger = Linger::new(Instant::now());
+        while self.is_under_way() && linger.goes_on(Instant::now()) {
             self.poll();
             // Events that nobody reads any more are no reason to wait.
             self.tend(true);

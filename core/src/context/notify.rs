@@ -15,6 +15,15 @@ impl Plain {
             context.count(unsafe { counter.as_ref() }, peer);
         }
     }
+
+    /// The same for a call without the lock: other threads may sleep until the counter counts.
+    #[inline(always)]
+    pub(crate) fn notify_by_call(self, context: &Context, peer: PeerId) {
+        self.notify(context, peer);
+        if self.0.is_some() {
+            context.shared.wake_sleepers_of_counter();
+        }
+    }
 }
 
 impl Context {
@@ -69,6 +78,10 @@ impl Notify {
             Self::Counter(counter) => {
                 if outcome.is_ok() {
                     locked.out(|context| Plain(Some(counter)).notify(context, peer));
+                    // Of what progress counts, progress tells those who sleep.
+                    if locked.dispatching == 0 {
+                        locked.shared().wake_sleepers_of_counter();
+                    }
                 }
             }
             other => other.notify_slow(locked, peer, outcome),
@@ -79,7 +92,7 @@ impl Notify {
     #[inline(always)]
     pub(crate) fn notify_unlocked(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
         match self.plain() {
-            Some(plain) if outcome.is_ok() => plain.notify(context, peer),
+            Some(plain) if outcome.is_ok() => plain.notify_by_call(context, peer),
             Some(_) => {}
             None => self.notify_slow(&mut context.locked(), peer, outcome),
         }

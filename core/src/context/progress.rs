@@ -1,11 +1,15 @@
 //! Making progress: polling the links, and the thread that does it in interrupt mode.
 
 use super::sleep::SLEEP_IN_PIECES;
+use super::sleepers::Who;
 use super::{AdaptiveWait, Context, Locked, Shared, adaptive_wait};
 use crate::error::Result;
 use crate::sync::Ordering;
 use crate::transport::Status;
 use std::time::Duration;
+
+/// Longest sleep of the progress thread in one piece while a thread of the program polls.
+const BESIDE_POLLS: Duration = Duration::from_millis(20);
 
 /// How long the progress thread stays in polling mode.
 const RETIRES_AFTER: Duration = Duration::from_millis(20);
@@ -86,14 +90,10 @@ impl Context {
                 self.watch_polls();
                 continue;
             }
+            let heard = self.shared.link_sleepers.heard();
             if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
-                // A thread of the program polls; it arms the links again when it stops.
-                self.doze(Duration::from_millis(20));
-                if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
-                    // It sleeps, too, and what woke us has woken it: step aside instead of looking
-                    // again and again.
-                    adaptive_wait::nap();
-                }
+                // It arms the links again when it stops.
+                self.doze(heard, BESIDE_POLLS);
                 continue;
             }
             let mut locked = self.locked();
@@ -113,7 +113,7 @@ impl Context {
                 && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
             {
                 drop(locked);
-                self.doze(limit);
+                self.doze(heard, limit);
                 idle.reset();
             } else if idle.pause_in_background(&mut locked) {
                 // Something advances that needs no arrival, but has not for long.
@@ -136,11 +136,24 @@ impl Context {
     }
 
     /// The progress thread's sleep.
-    fn doze(&self, limit: Duration) {
+    fn doze(&self, heard: u32, limit: Duration) {
         let until = self.shared.clock.elapsed() + limit;
         self.shared.sleeping_until.store(until.as_nanos() as u64, Ordering::Relaxed);
-        self.shared.sleep_in_transport(limit);
+        self.shared.sleep_in_transport(Who::Progress, heard, limit);
         self.shared.sleeping_until.store(0, Ordering::Relaxed);
+        if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
+            self.leave_it_to_polls();
+        }
+    }
+
+    /// What has ended this thread's sleep is for a thread of the program that polls. If that one
+    /// sleeps, too, most links have woken it as well, but not all do.
+    fn leave_it_to_polls(&self) {
+        // Instead of looking again and again.
+        adaptive_wait::nap();
+        if self.shared.link_sleepers.sleeps(Who::Program) {
+            self.shared.wake_sleepers();
+        }
     }
 }
 

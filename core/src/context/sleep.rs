@@ -1,7 +1,7 @@
 //! Sleeping until something arrives, and waking those who sleep.
 
 use super::adaptive_wait::nap;
-use super::sleepers::NAP;
+use super::sleepers::{NAP, Who};
 use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use std::time::Duration;
 pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
 
 impl Locked<'_> {
-    /// Sleeps until something may have changed, at most for `limit`. The lock is let go meanwhile.
+    /// Sleeps until something may have changed, at most for `limit`, unless `done`. The lock is let
+    /// go meanwhile.
     ///
     /// One thread sleeps in the transport; others wait for it to find something.
-    pub(crate) fn sleep(&mut self, limit: Duration) {
+    pub(crate) fn sleep_unless(&mut self, limit: Duration, done: impl FnOnce(&mut Self) -> bool) {
         if self.dispatching > 0 {
             // Others' polling would take away the packet that is being handled.
             self.give_core_away();
@@ -29,16 +30,21 @@ impl Locked<'_> {
             self.end_moderation();
         }
         let s = &shared.sleepers;
-        // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition
-        // afterwards sees us.
-        s.count.fetch_add(1, Ordering::Relaxed);
+        // SYNC: SeqCst pairs with that of `wake_sleepers_of_counter`. Counted under the lock,
+        // before `done` and `arm` look once more: whoever changes something afterwards sees us.
+        s.count.fetch_add(1, Ordering::SeqCst);
+        let heard = shared.link_sleepers.heard();
+        if done(self) {
+            s.count.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
         let armed = self.arm();
         // A link that has something is no longer armed, not for those either who sleep already.
         // Whoever finds it handles it, unless it has what it waits for before.
         self.links.unarmed = !armed && s.count.load(Ordering::Relaxed) > 1;
         let limit = self.links.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {
-            self.unlocked(|shared| shared.sleep_unlocked(limit));
+            self.unlocked(|shared| shared.sleep_unlocked(heard, limit));
         } else {
             // Something is to be done, but nothing comes of doing it: whoever could change that may
             // need the core.
@@ -64,17 +70,32 @@ impl Shared {
         }
     }
 
+    /// The same after a call has counted a counter, perhaps without the lock.
+    #[inline(always)]
+    pub(crate) fn wake_sleepers_of_counter(&self) {
+        // SYNC: SeqCst, as the counter's increment: whoever goes to sleep counts itself before it
+        // looks at the counter once more.
+        if self.sleepers.count.load(Ordering::SeqCst) > 0 {
+            self.wake_sleepers_slow();
+        }
+    }
+
     #[cold]
     fn wake_sleepers_slow(&self) {
         self.sleepers.changed();
         self.link_sleepers.wake();
     }
 
-    fn sleep_unlocked(&self, limit: Duration) {
-        self.sleepers.one_at_a_time(limit, || self.sleep_in_transport(limit));
+    fn sleep_unlocked(&self, heard: u32, limit: Duration) {
+        self.sleepers.one_at_a_time(limit, || self.sleep_in_transport(Who::Program, heard, limit));
     }
 
-    pub(super) fn sleep_in_transport(&self, limit: Duration) {
+    /// Sleeps on the links unless this thread has been called since it had `heard`.
+    pub(super) fn sleep_in_transport(&self, who: Who, heard: u32, limit: Duration) {
+        self.link_sleepers.lie_down(who, heard, || self.sleep_on_links(limit));
+    }
+
+    fn sleep_on_links(&self, limit: Duration) {
         let limit = self.link_sleepers.bound(limit);
         let mut used = self.link_sleepers.used();
         match (used.next(), used.next()) {

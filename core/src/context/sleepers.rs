@@ -52,6 +52,26 @@ pub(crate) struct LinkSleepers {
     all: Box<[LinkSleeper]>,
     /// Some peer is reached over a link on which nobody can sleep.
     blind: bool,
+    /// How often somebody was to be woken.
+    calls: AtomicU32,
+    /// The beds of the program's threads, of which one sleeps on the links at a time, and of the
+    /// progress thread.
+    beds: [Bed; 2],
+}
+
+/// Whose bed it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Program = 0,
+    Progress = 1,
+}
+
+/// Who has been called before it sleeps does not sleep. Who sleeps and has been called is woken by
+/// the ring of a link; and if another thread has taken that, by this one.
+struct Bed {
+    taken: AtomicBool,
+    /// Calls that its sleeper had taken notice of before it lay down.
+    heard: AtomicU32,
 }
 
 struct LinkSleeper {
@@ -103,7 +123,46 @@ impl LinkSleepers {
             Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?) })
         };
         let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
-        Self { all, blind: is_blind(&offers) }
+        let bed = || Bed { taken: AtomicBool::new(false), heard: AtomicU32::new(0) };
+        Self { all, blind: is_blind(&offers), calls: AtomicU32::new(0), beds: [bed(), bed()] }
+    }
+
+    /// Up to here a thread has been called that is about to look whether it may sleep.
+    pub(super) fn heard(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Runs `sleep`, which sleeps on the links, unless the thread has been called since it had
+    /// `heard`. Most links end only one of two sleeps when they are rung, and not always the one
+    /// that it was meant for: who has been called and sleeps on is called again.
+    pub(super) fn lie_down(&self, who: Who, heard: u32, sleep: impl FnOnce()) {
+        let bed = &self.beds[who as usize];
+        bed.heard.store(heard, Ordering::Relaxed);
+        // SYNC: SeqCst here, in the load, in `wake` and in `is_called`: a thread that does not see
+        // a call is seen by whoever is woken by that call's ring.
+        bed.taken.store(true, Ordering::SeqCst);
+        // SYNC: pairs as the store above says.
+        if self.calls.load(Ordering::SeqCst) == heard {
+            sleep();
+        }
+        // SYNC: pairs as the store above says.
+        bed.taken.store(false, Ordering::SeqCst);
+        let other = if who == Who::Program { Who::Progress } else { Who::Program };
+        if self.is_called(other) {
+            self.ring();
+        }
+    }
+
+    /// Whether a thread sleeps, or is about to.
+    pub(super) fn sleeps(&self, who: Who) -> bool {
+        // SYNC: pairs with the stores in `lie_down`.
+        self.beds[who as usize].taken.load(Ordering::SeqCst)
+    }
+
+    fn is_called(&self, who: Who) -> bool {
+        let heard = &self.beds[who as usize].heard;
+        // SYNC: pairs with the addition in `wake`.
+        self.sleeps(who) && heard.load(Ordering::Relaxed) != self.calls.load(Ordering::SeqCst)
     }
 
     /// How long a sleep may last that is to last so long: what comes over a link on which nobody
@@ -127,6 +186,12 @@ impl LinkSleepers {
 
     /// Ends the sleep of whoever sleeps.
     pub(crate) fn wake(&self) {
+        // SYNC: pairs with the loads in `lie_down` and `is_called`.
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.ring();
+    }
+
+    fn ring(&self) {
         self.used().for_each(Sleeper::wake);
     }
 }

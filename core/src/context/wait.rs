@@ -161,12 +161,15 @@ impl Locked<'_> {
                 told.tell(self, awaited);
                 let flags = &self.shared().flags;
                 let _asleep = awaited.must_wake().map(|peer| flags.sleep(peer));
+                let (asleep, mut found) = (Instant::now(), Ok(None));
                 // What progress found before the thread was counted as a sleeper woke nobody.
-                if let Some(result) = check(self)? {
+                self.sleep_unless(SLEEP_IN_PIECES, |locked| {
+                    found = check(locked);
+                    !matches!(found, Ok(None))
+                });
+                if let Some(result) = found? {
                     return Ok(result);
                 }
-                let asleep = Instant::now();
-                self.sleep(SLEEP_IN_PIECES);
                 self.mind_silence();
                 self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
@@ -214,12 +217,17 @@ impl Locked<'_> {
             }
             told.look(self, awaited);
             if idle.pause_after(self) {
+                told.tell(self, awaited);
+                let limit = left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES));
+                let mut is_done = false;
                 // What progress found before the thread was counted as a sleeper woke nobody.
-                if done(self) {
+                self.sleep_unless(limit, |locked| {
+                    is_done = done(locked);
+                    is_done
+                });
+                if is_done {
                     return true;
                 }
-                told.tell(self, awaited);
-                self.sleep(left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES)));
                 // Nobody else does, as long as this thread says that it polls.
                 self.mind_silence();
             }

@@ -67,8 +67,8 @@ impl Context {
         if target_counter == 0
             && let (Some(origin), Some(completion)) = (origin.plain(), completion.plain())
         {
-            origin.notify(self, target);
-            completion.notify(self, target);
+            origin.notify_by_call(self, target);
+            completion.notify_by_call(self, target);
         } else {
             self.after_direct_locked(target, target_counter, origin, completion);
         }

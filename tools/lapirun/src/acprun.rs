@@ -26,6 +26,7 @@ Starts a program that uses Advanced Communication Primitives (ACP).
   -host, -node H1,H2          --acp-host=H1,H2             machines, instead of a file
   -envnet, -net, -ndev NET    --acp-envnet=NET             the network between machines: udp or ib
   -ssh, -rsh, -remoteshell C  --acp-remoteshell=C          the command that reaches a machine
+  -address ADDR               --acp-address=ADDR           where other machines reach this one (its host name)
   -startermemsize N           --acp-startermemsize=N       bytes of each process's starter memory (4096)
   -startermemsize-dl N        --acp-startermemsize-dl=N    bytes that acp_malloc has of each process (256 MiB)
   -startermemsize-cl N        --acp-startermemsize-cl=N    bytes for channels within a host (8 MiB)
@@ -43,6 +44,7 @@ const OPTIONS: &[(Meaning, &[&str], &[&str])] = &[
     (Meaning::Hosts, &["-host", "-node"], &["host", "node"]),
     (Meaning::Network, &["-net", "-ndev", "-envnet"], &["net", "ndev", "envnet"]),
     (Meaning::Remote, &["-rsh", "-ssh", "-remoteshell"], &["rsh", "ssh", "remoteshell"]),
+    (Meaning::Address, &["-address"], &["address"]),
     (Meaning::Size(""), &["-smemsize", "-startermemsize"], &["smemsize", "startermemsize"]),
     (Meaning::Size("-cl"), &["-smemsize-cl", "-startermemsize-cl"], &["smemsize-cl", "startermemsize-cl"]),
     (Meaning::Size("-dl"), &["-smemsize-dl", "-startermemsize-dl"], &["smemsize-dl", "startermemsize-dl"]),
@@ -70,6 +72,7 @@ enum Meaning {
     Hosts,
     Network,
     Remote,
+    Address,
     /// Of which memory.
     Size(&'static str),
     Debug,
@@ -155,6 +158,7 @@ struct Line {
     hosts: Vec<Host>,
     network: Option<&'static str>,
     remote: Option<String>,
+    address: Option<String>,
     /// For acp_init.
     sizes: Vec<OsString>,
     verbose: bool,
@@ -240,6 +244,7 @@ impl Line {
                 });
             }
             Meaning::Remote => self.remote = Some(value),
+            Meaning::Address => self.address = Some(value),
             Meaning::Size(of) => {
                 let bytes = value.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
                 let expected = || bad(format!("a number of bytes from 1 to {MOST_BYTES} is expected"));
@@ -296,7 +301,7 @@ impl Line {
             remote: remote
                 .or_else(|| environment("LAPIS_REMOTE"))
                 .unwrap_or_else(|| crate::cli::SSH.to_owned()),
-            address: None,
+            address: self.address,
         })
     }
 }
@@ -330,6 +335,9 @@ mod tests {
         assert_eq!(spec.hosts, [Host { name: "a".into(), slots: 3 }, Host { name: "b".into(), slots: 3 }]);
         assert!(parse("-np 5 -host localhost prog").unwrap().hosts.is_empty());
         assert_eq!(parse("-host a -ssh rsh prog").unwrap().remote, "rsh {host}");
+        for line in ["-host a -address 10.0.0.1 prog", "-host a prog --acp-address=10.0.0.1"] {
+            assert_eq!(parse(line).unwrap().address.as_deref(), Some("10.0.0.1"), "{line}");
+        }
     }
 
     #[test]

@@ -42,10 +42,10 @@ fn tuning_leaves_a_file_that_shows_where_limits_come_from() {
         .unwrap();
     let text = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
     if text.contains("it takes two cores") {
-        eprintln!("skipped: {text}");
+        eprintln!("SKIP tuning_leaves_a_file_that_shows_where_limits_come_from: {text}");
     } else if text.contains("the machine is too busy") {
+        // What was measured beside others is not kept.
         assert!(!done.status.success() && !file.exists(), "{text}");
-        eprintln!("skipped: {text}");
     } else {
         assert!(done.status.success() && text.contains("LAPIS_SHM_COPIES=far="), "{text}");
         let written = std::fs::read_to_string(&file).unwrap();

@@ -3,7 +3,7 @@
  * Run with LAPIS_GM_TIMEOUT and LAPIS_GM_OPEN_WAIT of less than a second. */
 #include "gmcheck.h"
 
-static struct gm_port *a, *b;
+static struct gm_port *a, *b, *c;
 static char bytes[70000], room[70000], taken[512];
 
 static void both_until(struct ends *ends, int count) {
@@ -20,6 +20,7 @@ int main(void) {
     IS(gm_init(), GM_SUCCESS);
     IS(gm_open(&a, 0, 2, "old", GM_API_VERSION_1_6), GM_SUCCESS);
     b = port_of(4);
+    c = port_of(5);
     IS(gm_get_node_id(b, &node), GM_SUCCESS);
     /* One message is received well, which changes nothing. */
     gm_provide_receive_buffer(a, room, 9, GM_LOW_PRIORITY);
@@ -34,7 +35,8 @@ int main(void) {
         gm_unknown(a, gm_receive(a));
         gm_unknown(b, gm_receive(b));
     }
-    gm_send_with_callback(a, bytes, 17, 66000, GM_LOW_PRIORITY, node, 4, ended, &own);
+    /* Nobody calls the target of this one, so that it does not time out as well. */
+    gm_send_with_callback(a, bytes, 17, 66000, GM_LOW_PRIORITY, node, 5, ended, &own);
     both_until(&late, 1);
     IS(late.last, GM_SEND_TIMED_OUT);
     /* The port is closed: its own message fails, and whatever it sends from now on. */
@@ -69,6 +71,7 @@ int main(void) {
     IS(after.last, GM_SUCCESS);
     gm_close(a);
     gm_close(b);
+    gm_close(c);
     puts("done");
     gm_finalize();
     return 0;

@@ -13,6 +13,8 @@
  *   post                           a receive buffer
  *   greet                          injecting a header alone, of which connecting takes any number
  *   inject, send, write, read      beginning one; a message that is written to a slot is injected
+ *   dead                           injecting a message, and from then on beginning anything with a peer, a
+ *                                  header alone included
  *   lose                           an injected message is taken and not sent
  *   stray                          the same of those alone that are written to slots
  *   mislay                         the same of a short put; without it, such are writes
@@ -225,11 +227,27 @@ static int release(const void *queue, struct fi_cq_data_entry *entry) {
     return found;
 }
 
+/* Whether a call begins something with a peer. */
+static int begins(const char *what) {
+    static const char *const kinds[] = {"greet", "inject", "send", "write", "read"};
+    size_t i;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(what, kinds[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* Counts a call on an object; the error number that it is to fail with, or 0. */
 static int fault(const char *what, const void *object, fi_addr_t to) {
     int i, error = 0;
     for (i = 0; i < fault_count; i++) {
         struct fault *f = &faults[i];
+        if (strcmp(f->what, "dead") == 0 && begins(what)) {
+            if (strcmp(what, "inject") == 0 && ++f->calls == f->from)
+                fprintf(stderr, "faults: process %ld is dead from message %ld on\n", (long)getpid(), f->calls);
+            if (f->calls >= f->from)
+                error = (int)f->error;
+        }
         if (strcmp(f->what, what) != 0 || (f->rail != ANY_RAIL && f->rail != rail_of(object)))
             continue;
         if (f->to != ANYBODY && (f->to >= known_count || known[f->to] != to))
