@@ -12,24 +12,32 @@ impl Plain {
     pub(crate) fn notify(self, context: &Context, peer: PeerId) {
         if let Some(counter) = self.0 {
             // SAFETY: the starter of the operation promised that the counter lives.
-            context.count(unsafe { counter.as_ref() }, peer);
+            context.count_in_progress(unsafe { counter.as_ref() }, peer);
         }
     }
 
-    /// The same for a call without the lock: other threads may sleep until the counter counts.
+    /// The same for a call without the lock.
     #[inline(always)]
     pub(crate) fn notify_by_call(self, context: &Context, peer: PeerId) {
-        self.notify(context, peer);
-        if self.0.is_some() {
-            context.shared.wake_sleepers_of_counter();
+        if let Some(counter) = self.0 {
+            // SAFETY: the starter of the operation promised that the counter lives.
+            context.count(unsafe { counter.as_ref() }, peer);
         }
     }
 }
 
 impl Context {
-    /// Adds one to a counter because of an operation with `peer`.
+    /// Adds one to a counter because of an operation with `peer` that the caller has ended: other
+    /// threads may sleep until the counter counts.
     #[inline(always)]
     pub fn count(&self, counter: &Counter, peer: PeerId) {
+        self.count_in_progress(counter, peer);
+        self.shared.wake_sleepers_of_counter();
+    }
+
+    /// The same within progress, which tells those who sleep itself.
+    #[inline(always)]
+    fn count_in_progress(&self, counter: &Counter, peer: PeerId) {
         if counter.tag() != 0 {
             self.tagged(counter, peer);
         }
@@ -45,7 +53,7 @@ impl Context {
     pub(crate) unsafe fn count_at(&self, addr: u64, peer: PeerId) {
         if addr != 0 {
             // SAFETY: a live counter by the contract above.
-            self.count(unsafe { &*(addr as usize as *const Counter) }, peer);
+            self.count_in_progress(unsafe { &*(addr as usize as *const Counter) }, peer);
         }
     }
 
