@@ -141,7 +141,8 @@ impl Context {
         self.shared.sleeping_until.store(until.as_nanos() as u64, Ordering::Relaxed);
         self.shared.sleep_in_transport(Who::Progress, heard, limit);
         self.shared.sleeping_until.store(0, Ordering::Relaxed);
-        if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
+        let is_early = self.shared.clock.elapsed() < until;
+        if is_early && self.shared.status.polling.load(Ordering::Relaxed) > 0 {
             self.leave_it_to_polls();
         }
     }
@@ -149,11 +150,12 @@ impl Context {
     /// What has ended this thread's sleep is for a thread of the program that polls. If that one
     /// sleeps, too, most links have woken it as well, but not all do.
     fn leave_it_to_polls(&self) {
-        // Instead of looking again and again.
-        adaptive_wait::nap();
         if self.shared.link_sleepers.sleeps(Who::Program) {
             self.shared.wake_sleepers();
         }
+        // Before this thread sleeps on the links again: what it has just rung is not for itself,
+        // and what came is there until the other thread has looked.
+        adaptive_wait::nap();
     }
 }
 
