@@ -112,6 +112,16 @@ impl AdaptiveWait {
         self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
     }
 
+    /// A sleep has ended. If the next look finds nothing either, it is time to sleep again: looks
+    /// may be system calls of the transport's. Not where packets go as datagrams, whose timers may
+    /// be due after a few looks more.
+    #[inline]
+    pub(super) fn slept(&mut self, locked: &Locked<'_>) {
+        if !locked.links.has_engines() {
+            self.looks = LOOKS_PER_CLOCK;
+        }
+    }
+
     /// Once a wait has lasted: sleeps for what nobody wakes this thread for, the longer the longer
     /// it waits already. The lock is let go.
     #[cold]

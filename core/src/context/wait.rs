@@ -170,6 +170,7 @@ impl Locked<'_> {
                 if let Some(result) = found? {
                     return Ok(result);
                 }
+                idle.slept(self);
                 self.mind_silence();
                 self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
@@ -228,6 +229,7 @@ impl Locked<'_> {
                 if is_done {
                     return true;
                 }
+                idle.slept(self);
                 // Nobody else does, as long as this thread says that it polls.
                 self.mind_silence();
             }
