@@ -269,8 +269,9 @@ pub trait Waiter: Send + Sync + 'static {
     /// `timeout_ns` nanoseconds. Early returns are allowed. Runs without the context's lock.
     fn wait(&self, timeout_ns: u64);
 
-    /// Ends a present [`wait`](Self::wait), or the next one if none is present but somebody is about
-    /// to. Where several threads wait it may end one of them alone: core calls again for the others.
+    /// Ends a present [`wait`](Self::wait), or the next one if none is present but somebody is
+    /// about to. Where several threads wait it may end one of them alone: core calls again for the
+    /// others.
     fn wake(&self);
 
     /// A descriptor that becomes readable when [`wait`](Self::wait) would return, for sleeping on
