@@ -161,13 +161,8 @@ impl Locked<'_> {
                 told.tell(self, awaited);
                 let flags = &self.shared().flags;
                 let _asleep = awaited.must_wake().map(|peer| flags.sleep(peer));
-                let (asleep, mut found) = (Instant::now(), Ok(None));
-                // What progress found before the thread was counted as a sleeper woke nobody.
-                self.sleep_unless(SLEEP_IN_PIECES, |locked| {
-                    found = check(locked);
-                    !matches!(found, Ok(None))
-                });
-                if let Some(result) = found? {
+                let asleep = Instant::now();
+                if let Some(result) = self.sleep_or_find(check)? {
                     return Ok(result);
                 }
                 idle.slept(self);
@@ -175,6 +170,20 @@ impl Locked<'_> {
                 self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
         }
+    }
+
+    /// Sleeps, unless `check` gives something now that the thread is counted as a sleeper: what
+    /// progress found before woke nobody. A function of its own: the loop that waits keeps its
+    /// registers.
+    #[cold]
+    #[inline(never)]
+    fn sleep_or_find<R>(&mut self, check: &mut impl FnMut(&mut Self) -> Checked<R>) -> Checked<R> {
+        let mut found = Ok(None);
+        self.sleep_unless(SLEEP_IN_PIECES, |locked| {
+            found = check(locked);
+            !matches!(found, Ok(None))
+        });
+        found
     }
 
     /// Waits until `done` says so, or the deadline has passed (false). The lock is let go now and
