@@ -8,7 +8,7 @@ mod run;
 mod wait;
 mod work;
 
-use crate::board::{self, Board, Buffers, Data, Prepared};
+use crate::board::{self, Board, Buffers, Data, Kept, Prepared};
 use crate::call::Given;
 use crate::combine::{By, Fold};
 use crate::engine::Held;
@@ -47,11 +47,25 @@ impl Team {
         // before this call has ended.
         unsafe {
             let board = self.free_board()?;
-            let mut kept = (&mut *board).take_kept(key, given.lens)?;
+            let kept = (&mut *board).take_kept(key, given.lens)?;
+            Some(self.make_and_keep(board, kept, given))
+        }
+    }
+
+    /// Makes a call, and keeps it for the next one like it.
+    ///
+    /// # Safety
+    /// The lock is held; the board is [free](Self::free_board); the buffers are what the call
+    /// needs, and nobody else's.
+    #[inline(always)]
+    unsafe fn make_and_keep(&self, board: *mut Board, mut kept: Box<Kept>, given: &Given) -> Step {
+        // SAFETY: the board and the buffers are this call's, as the caller says; the reference ends
+        // where it stands.
+        unsafe {
             let mut data = given.buffers(board, &kept.prepared);
             let ended = self.take_rounds(board, &mut kept.prepared, &mut data);
             (&mut *board).keep(kept);
-            Some(ended)
+            ended
         }
     }
 
@@ -89,11 +103,8 @@ impl Team {
                 Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
-            let mut kept = (&mut *board).prepare_kept(key, &call, parts);
-            let mut data = given.buffers(board, &kept.prepared);
-            let ended = self.take_rounds(board, &mut kept.prepared, &mut data);
-            (&mut *board).keep(kept);
-            Ok(ended.map_err(|e| *e))
+            let kept = (&mut *board).prepare_kept(key, &call, parts);
+            Ok(self.make_and_keep(board, kept, given).map_err(|e| *e))
         }
     }
 

@@ -92,7 +92,7 @@ impl Shared {
 
     /// Sleeps on the links unless this thread has been called since it had `heard`.
     pub(super) fn sleep_in_transport(&self, who: Who, heard: u32, limit: Duration) {
-        self.link_sleepers.lie_down(who, heard, || self.sleep_on_links(limit));
+        self.link_sleepers.sleep_unless_called(who, heard, || self.sleep_on_links(limit));
     }
 
     fn sleep_on_links(&self, limit: Duration) {

@@ -54,12 +54,11 @@ pub(crate) struct LinkSleepers {
     blind: bool,
     /// How often somebody was to be woken.
     calls: AtomicU32,
-    /// The beds of the program's threads, of which one sleeps on the links at a time, and of the
-    /// progress thread.
-    beds: [Bed; 2],
+    /// The program's threads, of which one sleeps on the links at a time, and the progress thread.
+    threads: [LinkThread; 2],
 }
 
-/// Whose bed it is.
+/// Who sleeps on the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Program = 0,
@@ -68,9 +67,9 @@ pub(super) enum Who {
 
 /// Who has been called before it sleeps does not sleep. Who sleeps and has been called is woken by
 /// the ring of a link; and if another thread has taken that, by this one.
-struct Bed {
-    taken: AtomicBool,
-    /// Calls that its sleeper had taken notice of before it lay down.
+struct LinkThread {
+    asleep: AtomicBool,
+    /// Calls that it had taken notice of before it went to sleep.
     heard: AtomicU32,
 }
 
@@ -123,8 +122,8 @@ impl LinkSleepers {
             Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?) })
         };
         let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
-        let bed = || Bed { taken: AtomicBool::new(false), heard: AtomicU32::new(0) };
-        Self { all, blind: is_blind(&offers), calls: AtomicU32::new(0), beds: [bed(), bed()] }
+        let thread = || LinkThread { asleep: AtomicBool::new(false), heard: AtomicU32::new(0) };
+        Self { all, blind: is_blind(&offers), calls: AtomicU32::new(0), threads: [thread(), thread()] }
     }
 
     /// Up to here a thread has been called that is about to look whether it may sleep.
@@ -135,18 +134,18 @@ impl LinkSleepers {
     /// Runs `sleep`, which sleeps on the links, unless the thread has been called since it had
     /// `heard`. Most links end only one of two sleeps when they are rung, and not always the one
     /// that it was meant for: who has been called and sleeps on is called again.
-    pub(super) fn lie_down(&self, who: Who, heard: u32, sleep: impl FnOnce()) {
-        let bed = &self.beds[who as usize];
-        bed.heard.store(heard, Ordering::Relaxed);
+    pub(super) fn sleep_unless_called(&self, who: Who, heard: u32, sleep: impl FnOnce()) {
+        let thread = &self.threads[who as usize];
+        thread.heard.store(heard, Ordering::Relaxed);
         // SYNC: SeqCst here, in the load, in `wake` and in `is_called`: a thread that does not see
         // a call is seen by whoever is woken by that call's ring.
-        bed.taken.store(true, Ordering::SeqCst);
+        thread.asleep.store(true, Ordering::SeqCst);
         // SYNC: pairs as the store above says.
         if self.calls.load(Ordering::SeqCst) == heard {
             sleep();
         }
         // SYNC: pairs as the store above says.
-        bed.taken.store(false, Ordering::SeqCst);
+        thread.asleep.store(false, Ordering::SeqCst);
         let other = if who == Who::Program { Who::Progress } else { Who::Program };
         if self.is_called(other) {
             self.ring();
@@ -155,12 +154,12 @@ impl LinkSleepers {
 
     /// Whether a thread sleeps, or is about to.
     pub(super) fn sleeps(&self, who: Who) -> bool {
-        // SYNC: pairs with the stores in `lie_down`.
-        self.beds[who as usize].taken.load(Ordering::SeqCst)
+        // SYNC: pairs with the stores in `sleep_unless_called`.
+        self.threads[who as usize].asleep.load(Ordering::SeqCst)
     }
 
     fn is_called(&self, who: Who) -> bool {
-        let heard = &self.beds[who as usize].heard;
+        let heard = &self.threads[who as usize].heard;
         // SYNC: pairs with the addition in `wake`.
         self.sleeps(who) && heard.load(Ordering::Relaxed) != self.calls.load(Ordering::SeqCst)
     }
@@ -186,7 +185,7 @@ impl LinkSleepers {
 
     /// Ends the sleep of whoever sleeps.
     pub(crate) fn wake(&self) {
-        // SYNC: pairs with the loads in `lie_down` and `is_called`.
+        // SYNC: pairs with the loads in `sleep_unless_called` and `is_called`.
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.ring();
     }
