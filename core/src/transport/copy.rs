@@ -164,6 +164,25 @@ pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
     }
 }
 
+/// Copies past the caches, straight to memory: for a reader that shares no cache with this core.
+/// What is stored afterwards is seen after the bytes. Without such stores, a copy like any other.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+#[inline]
+pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+    let before = to.align_offset(LINE).min(len);
+    let lines = (len - before) & !(LINE - 1);
+    let behind = before + lines;
+    // SAFETY: the caller promises two valid ranges that don't overlap, of which these are three
+    // parts; the middle one is whole lines.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, before);
+        std::ptr::copy_nonoverlapping(from.add(behind), to.add(behind), len - behind);
+        store_past_caches(&[], std::slice::from_raw_parts(from.add(before), lines), to.add(before));
+    }
+}
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod wide {
     use super::LINE;
@@ -298,13 +317,15 @@ mod tests {
 
     #[test]
     fn a_long_copy_moves_exactly_its_bytes_whatever_the_alignment() {
+        let ways: [unsafe fn(*const u8, *mut u8, usize); 2] = [copy_long, copy_past_caches];
         let from = numbers(3 * LONG + 64);
         let lengths = (0..260).chain(LONG - 3..LONG + 200).chain([2 * LONG, 3 * LONG]);
-        for len in dose(lengths, &[0, 1, 255, LONG - 1, LONG, LONG + 77]) {
+        let lengths = dose(lengths, &[0, 1, 255, LONG - 1, LONG, LONG + 77]);
+        for (len, copy) in lengths.into_iter().flat_map(|len| ways.map(|way| (len, way))) {
             for (source, target) in [(0, 0), (1, 0), (0, 1), (7, 31), (33, 8)] {
                 let mut to = vec![0; from.len() + 128];
                 // SAFETY: both ranges lie within their vectors.
-                unsafe { copy_long(from[source..].as_ptr(), to[64 + target..].as_mut_ptr(), len) };
+                unsafe { copy(from[source..].as_ptr(), to[64 + target..].as_mut_ptr(), len) };
                 let mut expected = vec![0; to.len()];
                 expected[64 + target..][..len].copy_from_slice(&from[source..][..len]);
                 assert!(to == expected, "length {len}, {source} to {target}");

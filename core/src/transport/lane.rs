@@ -38,7 +38,6 @@ use super::types::PeerId;
 #[cfg(test)]
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub use data_ring::{DataIn, DataOut};
-use lapis_ablation::{Optimization, without};
 pub use mailbox_line::Mailbox;
 pub use receive::{Found, ReceiveLane, Taken};
 pub use ring_layout::{Class, RingLayout, after};
@@ -120,10 +119,7 @@ pub unsafe fn store_message(head: Head<'_>, body: &[u8], to: *mut u8, past: u32)
             Head::Bytes(bytes) => bytes,
             Head::Line(line, len) => &line.as_bytes()[..len],
         };
-        if past != 0
-            && body.len() >= LEAST_PAST_CACHES.max(past as usize)
-            && !without(Optimization::StorePolicy)
-        {
+        if past != 0 && body.len() >= LEAST_PAST_CACHES.max(past as usize) {
             return store_past_caches(bytes, body, to);
         }
         match head {

@@ -21,10 +21,10 @@
 //! places and lengths are checked, contents are the job's own business.
 
 use crate::fifo::{Places, SLEEPS};
-use lapis_copies::Copies;
+use lapis_copies::{Copies, StorePolicy};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use lapis_core::transport::lane::{Head as Bytes, INLINE, RingLayout, Slot, copy_short, store_message};
-use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, StorePolicy, is_ring};
+use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, is_ring};
 use rustix::process::{Pid, getpid};
 
 /// The longest message, in bytes: 32 KiB of data behind any head of core's.

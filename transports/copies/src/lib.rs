@@ -22,6 +22,7 @@ mod first_start;
 mod measure;
 #[cfg(not(loom))]
 mod of_job;
+mod store_policy;
 #[cfg(not(loom))]
 mod trial;
 mod variable;
@@ -36,6 +37,7 @@ pub use first_start::{FirstStart, about, first_start};
 pub use measure::measure;
 #[cfg(not(loom))]
 pub use of_job::{Remark, find, of_host};
+pub use store_policy::StorePolicy;
 #[cfg(not(loom))]
 pub use trial::{Disturbance, Figures, Row, Trial, limits};
 pub use variable::{COPIES, VARIABLE};

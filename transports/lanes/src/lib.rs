@@ -3,9 +3,8 @@
 //! How slots and data rings are laid out, and how they are written and read in place, is core's
 //! ([`lapis_core::transport::lane`]). Here is what transports that have lanes need beside it, and
 //! would otherwise each have: [`LaneTx`] and [`LaneRx`] take a lane over where its last user left
-//! it, look for room, and check what they find; [`StorePolicy`] decides whether the bytes of long
-//! messages go through the caches; [`ring_for`] says how long a data ring should be. Where the
-//! memory comes from, who may map it and who is woken is each transport's own business.
+//! it, look for room, and check what they find; [`ring_for`] says how long a data ring should be.
+//! Where the memory comes from, who may map it and who is woken is each transport's own business.
 
 #![allow(
     clippy::disallowed_types,
@@ -14,10 +13,8 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod ring;
-mod store_policy;
 
 pub use ring::{Control, Corrupt, LaneRx, LaneTx};
-pub use store_policy::StorePolicy;
 
 /// Bytes of a data ring at most. A message of 256 KiB takes 26 µs one way through rings of 1 MiB,
 /// 16 through 2 MiB and 10 through 4 MiB, one of 64 KiB 4.1, 3.3 and 3.0 (Zen 4 with 1 MiB of

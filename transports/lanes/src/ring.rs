@@ -18,7 +18,7 @@
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and
 //! lengths checked.
 
-use crate::StorePolicy;
+use lapis_copies::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{

@@ -3,11 +3,11 @@
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
+use lapis_copies::StorePolicy;
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
 use lapis_core::transport::lane::{
     Area, INLINE, Mailbox, MailboxLine, RingLayout, Slot, Watched, copy_short,
 };
-use lapis_lanes::StorePolicy;
 use lapis_lanes::{Control, LaneRx, LaneTx};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};

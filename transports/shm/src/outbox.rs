@@ -5,9 +5,9 @@ mod send;
 use crate::layout::{ManyTx, Tx};
 use crate::wake::Attention;
 use lapis_copies::Copies;
+use lapis_copies::StorePolicy;
 use lapis_core::sync::AtomicU64;
 use lapis_core::transport::PeerId;
-use lapis_lanes::StorePolicy;
 use std::os::fd::OwnedFd;
 
 /// What sending to one peer needs. A peer that can't be sent to at present has a closed lane, so

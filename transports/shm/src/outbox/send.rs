@@ -5,10 +5,10 @@ use crate::peer::State;
 use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
+use lapis_copies::StorePolicy;
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::{Head, INLINE, SendLane, store_message};
 use lapis_core::transport::{PeerId, Status};
-use lapis_lanes::StorePolicy;
 use std::os::fd::AsRawFd;
 
 impl Shm {

@@ -1,13 +1,14 @@
-//! Which kind of stores moves the bytes of long messages to a peer's ring.
+//! Which kind of stores moves long data to memory that another task reads.
 //!
 //! If both cores share a cache, ordinary stores are best: the peer finds the bytes in the cache. If
 //! they share none, each line must be taken away from the other core and fetched back, which costs
 //! several times as much as going through memory. There is no way to ask which cores share a cache,
 //! since a virtual machine's cores change places from one minute to the next. So the sender
-//! measures it: now and then it reads the line on which the receiver says how far it has read, and
-//! the time that this takes tells how far away the receiver is.
+//! measures it: now and then it reads a line on which the receiver says how far it is, and the time
+//! that this takes tells how far away the receiver is.
 
-use lapis_copies::Copies;
+use crate::Copies;
+use lapis_ablation::{Optimization, without};
 use std::time::Instant;
 
 /// What is known of the way to one peer.
@@ -26,7 +27,7 @@ impl StorePolicy {
         Self { limits, slow: 0, far: false }
     }
 
-    /// Reads how far the receiver has read; `known` is what it said before.
+    /// Reads how far the receiver is; `known` is what it said before.
     #[inline]
     pub fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
         let start = Instant::now();
@@ -46,8 +47,17 @@ impl StorePolicy {
         self.far = self.slow.count_ones() >= u8::BITS / 2;
     }
 
-    /// From how many bytes on messages are to go past the caches; 0: none.
+    /// Shorter data goes through the caches, near or far.
+    pub fn least(&self) -> u32 {
+        let limits = [self.limits.near_past, self.limits.far_past];
+        limits.into_iter().flatten().min().unwrap_or(u32::MAX)
+    }
+
+    /// From how many bytes on data is to go past the caches; 0: none.
     pub fn past(&self) -> u32 {
+        if without(Optimization::StorePolicy) {
+            return 0;
+        }
         self.limits.past(self.far).unwrap_or(0)
     }
 }
