@@ -5,7 +5,7 @@ mod support;
 use lapis_collectives::{Call, Combine, Group, Operator, Team};
 use lapis_core::Context;
 use std::time::Duration;
-use support::{SHM, job};
+use support::{SHM, Settings, job};
 
 fn sent(context: &Context) -> u64 {
     context.statistics().total().packets_sent
@@ -90,6 +90,38 @@ fn operands_of_functions_keep_their_order_at_any_length() {
             team.all_reduce(&mut all, Combine::ordered(then)).unwrap();
             let folded = |i: u64| (0..5).map(|rank| value(rank, i)).reduce(then).unwrap();
             assert!((0..count).all(|i| all[i as usize] == folded(i)), "{count} elements");
+        }
+    });
+}
+
+/// Long data goes past the caches, however near the cores are.
+const PAST: Settings =
+    &[("LAPI_USE_SHM", "only"), ("LAPIS_SHM_COPIES", "near-past=1024,far=1,far-past=1024")];
+
+#[test]
+fn long_data_that_goes_past_the_caches_is_whole() {
+    job(2, PAST, |context| {
+        let team = Team::world(context).unwrap();
+        let (me, other) = (team.rank(), 1 - team.rank());
+        let byte = |rank: usize, i: usize, round: usize| (rank * 91 + i * 7 + i / 251 + round) as u8;
+        for (round, len) in [2047, 2048, 5001, 65_536, 65_549, 300_003, 1 << 20].into_iter().enumerate() {
+            let mine: Vec<u8> = (0..2 * len).map(|i| byte(me, i, round)).collect();
+            let mut parts = vec![0; 2 * len];
+            team.all_to_all(&mine, &mut parts, len).unwrap();
+            let all_mine = |(i, part): (usize, &u8)| *part == byte(i / len, me * len + i % len, round);
+            assert!(parts.iter().enumerate().all(all_mine), "alltoall of {len} bytes");
+            for root in 0..2 {
+                let mut data = mine.clone();
+                // From and to any place in a line.
+                team.broadcast(&mut data[3..], root).unwrap();
+                let of_root = |(i, data): (usize, &u8)| *data == byte(root, i, round);
+                assert!(data.iter().enumerate().skip(3).all(of_root), "broadcast of {len} bytes");
+            }
+            let sums: Vec<u8> =
+                (0..len).map(|i| byte(me, i, round).wrapping_add(byte(other, i, round))).collect();
+            let mut sum = mine[..len].to_vec();
+            team.all_reduce(&mut sum, Operator::Sum).unwrap();
+            assert!(sum == sums, "allreduce of {len} bytes");
         }
     });
 }

@@ -48,8 +48,8 @@ impl Work<'_> {
             let board = self.board;
             let (meets, spot) = (prepared.plan.meets(), prepared.spot);
             (&mut *board).begin_round(&prepared.plan, r);
-            self.wait_for_room(spot.places())?;
-            (&*board).put(prepared.round(r), spot, data);
+            self.wait_for_room((&*board).places(spot))?;
+            (&mut *board).put(prepared.round(r), spot, data);
             if meets {
                 self.meet(prepared, r, data)?;
             } else {

@@ -30,6 +30,7 @@ mod prepared;
 mod present;
 mod rounds;
 mod steps;
+mod stores;
 
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
@@ -39,11 +40,13 @@ pub(crate) use steps::{Reach, Rounds, plan};
 
 use flags::{Begun, Line};
 use hall::Hall;
+use lapis_copies::StorePolicy;
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{AREAS, LINES, Spot};
+use rounds::{LINES, Spot};
+use stores::store_policy;
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -56,6 +59,10 @@ const INLINE: usize = LINE - size_of::<Line>();
 
 const PAGE: usize = 4096;
 
+/// From one area to the next: short data in many areas must not have all its lines in a few sets of
+/// the caches.
+const AREA_STRIDE: usize = AREA + PAGE;
+
 /// Where things lie on the boards of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
@@ -64,6 +71,8 @@ struct Places {
     lengths: usize,
     lines: usize,
     areas: usize,
+    /// How many areas there are.
+    area_count: usize,
     len: usize,
     /// Behind the first member's board.
     hall: Hall,
@@ -76,8 +85,9 @@ impl Places {
         let lengths = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
         let lines = lengths + (n * size_of::<u64>()).next_multiple_of(LINE);
         let areas = (lines + LINES * LINE).next_multiple_of(PAGE);
-        let len = areas + AREAS * AREA;
-        Self { dozing, lengths, lines, areas, len, hall: Hall::of(n, len) }
+        let area_count = rounds::areas(n);
+        let len = areas + area_count * AREA_STRIDE;
+        Self { dozing, lengths, lines, areas, area_count, len, hall: Hall::of(n, len) }
     }
 
     /// Bytes of a member's memory.
@@ -108,6 +118,9 @@ pub(crate) struct Board {
     begun: Box<[u64]>,
     /// None of them is smaller.
     least: u64,
+    /// How data of `long` bytes and more goes to the others.
+    store_policy: StorePolicy,
+    long: usize,
     /// What a call that blocks uses and the next one uses again.
     spare: (Round, Vec<[u64; 8]>),
     /// Calls that are ready to be made again, each at the place that its key says.
@@ -130,7 +143,7 @@ impl Board {
         addresses: impl Fn(usize) -> u64,
     ) -> Option<Self> {
         let n = tasks.len();
-        let places = Places::of(n);
+        let (places, store_policy) = (Places::of(n), store_policy(context));
         let mut bases = Vec::with_capacity(n);
         for (member, task) in tasks.iter().enumerate() {
             let address = addresses(member);
@@ -156,6 +169,8 @@ impl Board {
             meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
+            long: store_policy.least() as usize,
+            store_policy,
             spare: Default::default(),
             kept: Default::default(),
         })
@@ -200,9 +215,9 @@ impl Board {
         match spot {
             Spot::Line => self.line_at(member, round).wrapping_add(size_of::<Line>()),
             Spot::Row(share) => self.row(share).wrapping_add(member * share),
-            Spot::Area => {
-                let slot = (round % AREAS as u64) as usize;
-                self.bases[member].wrapping_add(self.places.areas + slot * AREA)
+            Spot::Area(_) => {
+                let slot = round as usize & (self.places.area_count - 1);
+                self.bases[member].wrapping_add(self.places.areas + slot * AREA_STRIDE)
             }
         }
     }
@@ -212,6 +227,12 @@ impl Board {
         let first = self.bases[member].wrapping_add(self.places.lengths).cast::<AtomicU64>();
         // SAFETY: within the board, as for `begun`, a word for each member.
         unsafe { std::slice::from_raw_parts(first, self.bases.len()) }
+    }
+
+    /// How many places a member uses in turns for data of a kind.
+    #[inline(always)]
+    pub(crate) fn places(&self, spot: Spot) -> usize {
+        spot.places(self.places.area_count)
     }
 
     /// Scratch of so many bytes for a call that blocks.

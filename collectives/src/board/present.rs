@@ -58,9 +58,10 @@ impl Board {
     /// # Safety
     /// There is room; the data is what the plan says, and nobody else's.
     #[inline(always)]
-    pub(crate) unsafe fn put(&self, work: &Round, spot: Spot, data: &mut (impl Data + ?Sized)) {
+    pub(crate) unsafe fn put(&mut self, work: &Round, spot: Spot, data: &mut (impl Data + ?Sized)) {
+        let past = self.past(spot);
         // SAFETY: the caller's promise.
-        unsafe { data.put(&work.puts, self.data(self.me, self.round, spot)) };
+        unsafe { data.put(&work.puts, self.data(self.me, self.round, spot), past) };
         if !work.tells.is_empty() {
             let words = self.words(self.me);
             // SAFETY: the caller's promise; a plan tells one word for each member and one more, for
@@ -134,7 +135,7 @@ impl Board {
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.
     fn words(&self, member: usize) -> *mut u64 {
         let at = Plan::told_at(AREA, self.bases.len());
-        self.data(member, self.round, Spot::Area).wrapping_add(at).cast()
+        self.data(member, self.round, Spot::Area(AREA)).wrapping_add(at).cast()
     }
 
     /// How many rounds a member needs, if it has as many bytes for this one as are `expected`.

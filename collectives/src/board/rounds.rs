@@ -3,7 +3,7 @@
 //!
 //! In each round every member puts some of its data where all can read it (its *area*), shows that
 //! it has, and takes what it needs from the areas of others. Each member has several areas, used in
-//! turns: [`AREAS`], and for data that stands beside the flag, [`LINES`]. The rule that keeps data
+//! turns ([`areas`]), and for data that stands beside the flag [`LINES`]. The rule that keeps data
 //! whole, with s of them: a member begins round k only when all members have begun round k − s + 1,
 //! for then all have ended the round whose area is used again. Every member has as many rounds as
 //! the others, even with nothing to put or to take.
@@ -22,8 +22,18 @@ use crate::call::Call;
 use lapis_schedules::tree::Parts;
 use lapis_schedules::{Side, Span, piece};
 
-/// Areas of each member.
-pub(crate) const AREAS: usize = 4;
+/// Areas of each member at least.
+const LEAST_AREAS: usize = 4;
+
+/// Areas of all members together, if none has fewer than the least or more than [`LINES`].
+const ALL_AREAS: usize = 128;
+
+/// Areas of each of `n` members: a power of two. What was written just now is in the writer's
+/// second cache, and what was read in the reader's, from where lines come and go at a third of the
+/// speed of a cache that both share. An area that is used again when it has left both is fast.
+pub(crate) fn areas(n: usize) -> usize {
+    (ALL_AREAS / n.next_power_of_two()).clamp(LEAST_AREAS, LINES)
+}
 
 /// Lines of each member, with flags and short data: so far a root of short data may run ahead,
 /// which saves switches of tasks where they outnumber cores.
@@ -57,16 +67,16 @@ pub(crate) enum Spot {
     Line,
     /// In the team's row, with so many bytes of each member.
     Row(usize),
-    /// In the member's area.
-    Area,
+    /// In the member's area, of which it uses so many bytes at most.
+    Area(usize),
 }
 
 impl Spot {
-    /// How many places of its kind a member uses in turns, if that is what it waits for. Rows know
-    /// by themselves when they are free; the flag stands in a line then, too.
+    /// How many places of its kind a member with so many areas uses in turns, if that is what it
+    /// waits for. Rows know by themselves when they are free; the flag stands in a line then, too.
     #[inline(always)]
-    pub(crate) fn places(self) -> usize {
-        if self == Self::Area { AREAS } else { LINES }
+    pub(crate) fn places(self, areas: usize) -> usize {
+        if matches!(self, Self::Area(_)) { areas } else { LINES }
     }
 }
 
@@ -163,7 +173,10 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
         | Call::AllGather { count }
         | Call::Scan { count }
         | Call::ExScan { count } => Some((count, 1)),
-        Call::Scatter { count, .. } | Call::AllToAll { count } => Some((count, n)),
+        // What a member gives itself needs room in a row alone.
+        Call::Scatter { count, .. } => Some((count, (n - 1).max(1))),
+        Call::AllToAll { count } if n < MEET_MEMBERS => Some((count, (n - 1).max(1))),
+        Call::AllToAll { count } => Some((count, n)),
         Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), n)),
         Call::AllGatherV { parts } => Some((parts.counts.iter().copied().max().unwrap_or(0), 1)),
         _ => None,
@@ -251,7 +264,7 @@ impl<'a> Plan<'a> {
         match self.meets {
             true if bytes <= share(self.n) => Spot::Row(bytes),
             false if bytes <= inline => Spot::Line,
-            _ => Spot::Area,
+            _ => Spot::Area(bytes),
         }
     }
 
@@ -439,11 +452,12 @@ impl<'a> Plan<'a> {
         let (start, len) = self.span(w, count);
         if self.me != root {
             let into = output((start, len));
-            out.takes.push(Take::of(root, self.me * self.window, into));
+            out.takes.push(Take::of(root, self.place(root, self.me), into));
             return;
         }
         for member in self.others() {
-            out.puts.push(Put { from: input((member * count + start, len)), at: member * self.window });
+            let from = input((member * count + start, len));
+            out.puts.push(Put { from, at: self.place(root, member) });
         }
         out.copies.push((input((root * count + start, len)), output((start, len))));
     }
@@ -451,17 +465,23 @@ impl<'a> Plan<'a> {
     fn exchanged(&self, out: &mut Round, w: usize, count: usize) {
         let (start, len) = self.span(w, count);
         let of = |member: usize| (member * count + start, len);
-        let at = self.me * self.window;
         if matches!(self.spot(0), Spot::Row(_)) && len == count {
             out.puts.push(Put { from: input((0, self.n * count)), at: 0 });
-            out.takes.push(Take { many: (self.n, count), ..Take::of(0, at, output(of(0))) });
+            let (mine, many) = (self.me * count, (self.n, count));
+            out.takes.push(Take { many, ..Take::of(0, mine, output(of(0))) });
             return;
         }
         for member in self.others() {
-            out.puts.push(Put { from: input(of(member)), at: member * self.window });
+            out.puts.push(Put { from: input(of(member)), at: self.place(self.me, member) });
         }
         out.copies.push((input(of(self.me)), output(of(self.me))));
-        self.take_all(out, |member| (at, output(of(member))));
+        self.take_all(out, |member| (self.place(member, self.me), output(of(member))));
+    }
+
+    /// Where in its area a member puts what another one gets: parts stand one behind the other,
+    /// without one for itself.
+    fn place(&self, from: usize, to: usize) -> usize {
+        (to - usize::from(to > from)) * self.window
     }
 
     fn folded_parts(&self, out: &mut Round, w: usize, counts: &[usize]) {

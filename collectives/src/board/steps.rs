@@ -206,7 +206,7 @@ impl Rounds {
         }
         match self.stage {
             Stage::Between => true,
-            Stage::Room => board.has_room(self.awaited, self.spot.places()),
+            Stage::Room => board.has_room(self.awaited, board.places(self.spot)),
             Stage::Meeting => board.is_open(),
             Stage::Takes(at) => self.work.takes.get(at).is_none_or(|take| {
                 take.member == board.me
@@ -258,7 +258,7 @@ impl Rounds {
                         (*this).stage = Stage::Room;
                     }
                     Stage::Room => {
-                        let places = (*this).spot.places();
+                        let places = (&*board).places((*this).spot);
                         if let Some(member) = (&mut *board).lacks_room(places) {
                             (*this).awaited = member;
                             return Ok(false);
@@ -296,7 +296,7 @@ impl Rounds {
         // SAFETY: the caller's promise; references end before anything is sent, and a function of
         // the program's that folds knows neither.
         unsafe {
-            (&*board).put(&(*this).work, (*this).spot, data);
+            (&mut *board).put(&(*this).work, (*this).spot, data);
             (*this).stage = Stage::Takes(0);
             match (&*this).plan().filter(|plan| plan.meets()) {
                 None => (&*board).show(signature),

@@ -4,8 +4,9 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-use super::rounds::{AREAS, LINES, MEET_MEMBERS};
-use super::{AREA, LINE, PAGE, Places};
+use super::rounds::{LINES, MEET_MEMBERS};
+use super::stores::store_policy;
+use super::{AREA_STRIDE, LINE, PAGE, Places};
 use crate::{Call, Combine, Operator, Part, Team};
 use lapis_core::message::{Gather, Scatter};
 use lapis_schedules::levels::Hosts;
@@ -139,6 +140,15 @@ fn a_team_that_is_dropped_at_once_leaves_nothing_behind() {
 }
 
 #[test]
+fn boards_go_by_the_limits_of_the_transport() {
+    const SAID: &[(&str, &str)] = &[("LAPI_USE_SHM", "only"), ("LAPIS_SHM_COPIES", "near-past=3000")];
+    job(2, SAID, |context| {
+        let said = if context.is_crowded() { 0 } else { 3000 };
+        assert_eq!(store_policy(context).past(), said);
+    });
+}
+
+#[test]
 fn nothing_on_a_board_overlaps() {
     for n in [1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000] {
         let places = Places::of(n);
@@ -146,7 +156,9 @@ fn nothing_on_a_board_overlaps() {
         assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
         assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
         assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
-        assert!(places.areas + AREAS * AREA <= places.len && places.len.is_multiple_of(PAGE));
+        assert!(
+            places.areas + places.area_count * AREA_STRIDE <= places.len && places.len.is_multiple_of(PAGE)
+        );
         assert_eq!(places.len_of(n - 1), places.len + if n == 1 { places.hall.len } else { 0 });
         assert_eq!(places.hall.len > 0, n >= MEET_MEMBERS, "{n} members: {places:?}");
         assert!(places.hall.fits(n, places.len), "{n} members: {places:?}");

@@ -1,6 +1,6 @@
 //! A model of the rounds of all members: who is able to go on does, in random orders.
 
-use super::{AREAS, LINES, Plan, Put, Round, Spot, Take};
+use super::{LEAST_AREAS, LINES, Plan, Put, Round, Spot, Take};
 use crate::call::Call;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use lapis_schedules::{Buffer, Side, Span};
@@ -142,7 +142,7 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// How many areas members use in turns.
     fn slots(&self) -> usize {
-        if self.room > 3 * self.n { LINES } else { AREAS }
+        if self.room > 3 * self.n { LINES } else { LEAST_AREAS }
     }
 
     /// Everybody goes on as long as that is possible, but a member that never begins.

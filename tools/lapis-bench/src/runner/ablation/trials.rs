@@ -137,8 +137,8 @@ pub(super) const TRIALS: &[Trial] = {
         },
         Trial {
             which: StorePolicy,
-            figures: &[shm("am_lat", &[64 * K, M]), shm("am_bw", &[64 * K, M])],
-            code: &[("transports/lanes/src/store_policy.rs", "")],
+            figures: &[shm("am_lat", &[64 * K, M]), shm("am_bw", &[64 * K, M]), shm("bcast", &[64 * K, M])],
+            code: &[("transports/copies/src/store_policy.rs", ""), ("collectives/src/board/stores.rs", "")],
         },
         Trial {
             which: RingParts,
