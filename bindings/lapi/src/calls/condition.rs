@@ -5,7 +5,7 @@
 //! itself would take its own signal, and the one that it was meant for would sleep on.
 
 use crate::abi::*;
-use crate::handles::{Entered, Instance};
+use crate::handles::{self, Entered, Instance};
 use lapis_core::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::ffi::{c_int, c_ulong};
 use std::ptr::{NonNull, null_mut};
@@ -24,7 +24,7 @@ struct Condition {
 
 /// A thread that waits, on its own stack.
 struct Waiter {
-    next: AtomicPtr<Waiter>,
+    next: AtomicPtr<Self>,
     signalled: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl Condition {
     /// Signals the one that has waited longest. A signal that nobody waits for is lost, as signals
     /// are.
     fn signal(&self) -> bool {
-        // SAFETY: as above: it waits, and can't return before the lock is given back.
+        // SAFETY: who is in the list waits, and can't return before the lock is given back.
         let Some(waiter) = (unsafe { self.first.load(Ordering::Relaxed).as_ref() }) else { return false };
         self.first.store(waiter.next.load(Ordering::Relaxed), Ordering::Relaxed);
         waiter.signalled.store(true, Ordering::Relaxed);
@@ -66,8 +66,14 @@ impl Condition {
     }
 }
 
-/// Begins one of the functions. The condition variable is a pointer, for its owner may destroy and
-/// free it as soon as nobody is in its list, though one who was has not returned yet.
+/// Begins one of the functions, whose codes are the system's.
+pub(super) fn enter(hndl: lapi_handle_t) -> Result<Entered, c_int> {
+    handles::get(hndl)
+        .map_err(|code| if code == LAPI_ERR_HNDL_INVALID { libc::EINVAL } else { libc::EDEADLK })
+}
+
+/// The same with a condition variable. That is a pointer, for its owner may destroy and free it as
+/// soon as nobody is in its list, though one who was has not returned yet.
 ///
 /// # Safety
 /// `cond` is NULL or a lapi_cond_t.
@@ -75,7 +81,7 @@ unsafe fn condition(
     hndl: lapi_handle_t,
     cond: *mut lapi_cond_t,
 ) -> Result<(Entered, NonNull<Condition>), c_int> {
-    let instance = super::lock::enter(hndl)?;
+    let instance = enter(hndl)?;
     let condition = NonNull::new(cond.cast::<Condition>()).ok_or(libc::EINVAL)?;
     // SAFETY: not null; the caller's promise: a lapi_cond_t has room for a Condition.
     if unsafe { condition.as_ref() }.magic.load(Ordering::Relaxed) == MAGIC {
@@ -139,7 +145,15 @@ unsafe fn wait(instance: &Instance, condition: NonNull<Condition>, deadline: Opt
     }
     // SAFETY: the caller's promise: this waiter is in the list.
     unsafe { condition.as_ref() }.leave(&waiter);
-    if outcome.is_ok() { libc::ETIMEDOUT } else { libc::EINVAL }
+    if outcome.is_ok() {
+        return libc::ETIMEDOUT;
+    }
+    if handles::live(instance.handle).is_err() {
+        // Another thread ends the context, for which it needs the lock. Nobody could give that back
+        // by a handle that is none any more.
+        instance.context.unlock();
+    }
+    libc::EINVAL
 }
 
 pub(super) unsafe extern "C" fn cond_signal(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> c_int {
@@ -159,7 +173,7 @@ pub(super) unsafe extern "C" fn cond_signal(hndl: lapi_handle_t, cond: *mut lapi
 }
 
 pub(super) unsafe extern "C" fn cond_init(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> c_int {
-    if crate::handles::live(hndl).is_err() || cond.is_null() {
+    if handles::live(hndl).is_err() || cond.is_null() {
         return libc::EINVAL;
     }
     let fresh = Condition { magic: AtomicU64::new(MAGIC), first: AtomicPtr::new(null_mut()) };

@@ -1,9 +1,9 @@
 //! Lock sharing: the nine functions that LAPI_Util gives out, and those of the lock itself.
 
-use super::condition::{cond_destroy, cond_init, cond_signal, cond_timedwait, cond_wait};
+use super::condition::{cond_destroy, cond_init, cond_signal, cond_timedwait, cond_wait, enter};
 use crate::abi::*;
 use crate::failure::Outcome;
-use crate::handles::{self, Entered, Instance};
+use crate::handles::{self, Instance};
 use std::ffi::c_int;
 
 /// # Safety
@@ -22,12 +22,6 @@ pub(super) unsafe fn functions(_: &Instance, command: *mut lapi_thread_func_t) -
     command.cond_init = Some(cond_init);
     command.cond_destroy = Some(cond_destroy);
     Ok(())
-}
-
-/// Begins one of the functions, whose codes are the system's.
-pub(super) fn enter(hndl: lapi_handle_t) -> Result<Entered, c_int> {
-    handles::get(hndl)
-        .map_err(|code| if code == LAPI_ERR_HNDL_INVALID { libc::EINVAL } else { libc::EDEADLK })
 }
 
 unsafe extern "C" fn mutex_lock(hndl: lapi_handle_t) -> c_int {
