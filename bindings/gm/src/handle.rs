@@ -88,6 +88,11 @@ impl Handle {
         handle
     }
 
+    /// Whether an address that the program has kept is that of a port which is open.
+    pub(crate) fn is_open(handle: *mut Self) -> bool {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&handle.addr())
+    }
+
     /// Ends a port.
     ///
     /// # Safety

@@ -27,16 +27,26 @@ struct Gathering {
     tasks: Vec<u32>,
 }
 
+/// A command of this process that joins a group.
+struct Join {
+    key: Key,
+    size: i32,
+    /// The task that was told.
+    keeper: u32,
+}
+
 #[derive(Default)]
 pub(crate) struct Groups {
     pub(crate) known: BTreeMap<i32, Group>,
     /// Those in whose barrier this process waits for words of others.
     pub(crate) waiting: Vec<i32>,
-    /// The command of this process that joins a group.
-    joining: HashMap<i32, Key>,
+    /// The commands of this process that join groups.
+    joining: HashMap<i32, Join>,
     gathering: HashMap<i32, Gathering>,
     /// Groups that were formed here.
     formed: HashSet<i32>,
+    /// This process is about to leave, and keeps no list any more.
+    closed: bool,
     /// What members of groups told that this process does not know to be complete yet.
     pub(crate) early: HashMap<i32, Vec<Sign>>,
 }
@@ -73,7 +83,7 @@ impl Groups {
         if size < 1 || size.unsigned_abs() > tasks { Err(Error::GroupSize) } else { Ok(()) }
     }
 
-    pub(crate) fn joins(&mut self, name: i32, key: Key) {
-        self.joining.insert(name, key);
+    pub(crate) fn joins(&mut self, name: i32, size: i32, key: Key, keeper: u32) {
+        self.joining.insert(name, Join { key, size, keeper });
     }
 }

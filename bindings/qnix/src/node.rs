@@ -102,7 +102,10 @@ impl Node {
             self.ends_to_wait(&mut state);
             outcome?;
         }
+        let mut out = Outbox::new();
+        state.leaves_lists(self.context.task(), self.context.tasks(), &mut out);
         drop(state);
+        outbox::send(&self.context, &out);
         // Whoever died is no reason to stay.
         let _ = self.context.fence();
         for task in 0..self.context.tasks() {
@@ -153,7 +156,7 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         let mut out = Outbox::new();
         let mut state = of_died.lock(context);
         state.peer_ended(task, None, &mut out);
-        state.joins_fail(task, context.tasks());
+        state.joins_fail(task);
         drop(state);
         outbox::send(context, &out);
         true

@@ -2,7 +2,7 @@
 
 use crate::contexts::Key;
 use crate::error::Error;
-use crate::wire::{BROKEN, CLEAR, ENTERED, FORMED, LOOK, NOTICE, send_words};
+use crate::wire::{BROKEN, CLEAR, ENTERED, FORMED, JOIN, LOOK, NOTICE, send_words};
 use lapis_core::Context;
 
 /// A short message to another process's library.
@@ -17,6 +17,8 @@ pub(crate) enum Letter {
     Broken { to: u32, group: i32, barrier: u64 },
     /// There is something on this process's board.
     Look { to: u32 },
+    /// A wish to join a group of this size, for its keeper.
+    Join { to: u32, group: i32, size: i32 },
     /// A wish to join a group has come to nothing.
     Refusal { to: u32, group: i32, error: Error },
 }
@@ -36,6 +38,7 @@ pub(crate) fn send(context: &Context, letters: &Outbox) {
                 send_words(context, to, BROKEN, [group as u32, barrier as u32])
             }
             Letter::Look { to } => send_words(context, to, LOOK, []),
+            Letter::Join { to, group, size } => send_words(context, to, JOIN, [group as u32, size as u32]),
             Letter::Refusal { to, group, error } => {
                 send_words(context, to, FORMED, [group as u32, error.number() as u32])
             }

@@ -277,18 +277,15 @@ impl Node {
     /// Joins a group that is made by this.
     pub(crate) fn join_group(&self, at: usize, group: i32, size: i32) -> Result {
         let tasks = self.context.tasks();
-        let task = keeper(group, tasks);
         let mut state = self.lock();
         state.sends.ready(at)?;
         state.groups.may_join(group, size, tasks)?;
-        if state.gone.contains(&task) {
-            return Err(Error::Peer);
-        }
+        let task = keeper(group, tasks, &state.gone);
         let key = state.sends.post(at, None)?;
-        state.groups.joins(group, key);
+        state.groups.joins(group, size, key, task);
         drop(state);
         if let Err(error) = send_words(&self.context, task, JOIN, [group as u32, size as u32]) {
-            self.lock().sends.end_key(key, Err(error));
+            self.lock().join_fails(group, task, error);
         }
         self.serve(task);
         Ok(())

@@ -314,6 +314,9 @@ fn handed_on(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Optio
 fn ended(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [messages] = words_of(message.user_header)?;
     let mut out = Outbox::new();
-    shared.lock(context).peer_ended(message.source, Some(messages), &mut out);
+    let mut state = shared.lock(context);
+    state.peer_ended(message.source, Some(messages), &mut out);
+    state.joins_move(message.source, context.tasks(), &mut out);
+    drop(state);
     Some(and_send(out))
 }

@@ -89,6 +89,11 @@ fn random_programs_do_what_the_model_says() {
 }
 
 #[test]
+fn groups_come_about_whoever_leaves_that_is_no_member() {
+    succeeds("keepers");
+}
+
+#[test]
 fn an_end_is_told_to_who_waits_and_to_nobody_else() {
     let source = source("died");
     let (program, job) = (compile(&source), job(&source).option("--keep-going"));

@@ -51,8 +51,12 @@ impl Context {
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
     /// `looks` times; the last look is one at everything. Of a stream some tens of messages are
-    /// handled. Says whether a sending and whether a receiving has ended; `None`: another thread
-    /// holds the lock, and nothing has happened but that it may have the core.
+    /// handled. Says whether a sending and whether a receiving has ended since the last call that
+    /// said so; `None`: another thread holds the lock, and nothing has happened but that it may
+    /// have the core.
+    ///
+    /// What ended in another call, such as a fence, counts, too: the call then returns at once. Who
+    /// waits for a message by this call alone would otherwise miss one that came a moment earlier.
     ///
     /// Others have lock and core as in [`progress`](Self::progress). *LAPI Guide, LAPI_Msgpoll.*
     ///
@@ -89,6 +93,16 @@ impl Locked<'_> {
     }
 
     fn poll(&mut self, looks: u32) -> (bool, bool) {
+        let told = self.polled;
+        if self.ended() == told {
+            self.poll_on(looks);
+        }
+        self.polled = self.ended();
+        (self.polled.0 != told.0, self.polled.1 != told.1)
+    }
+
+    /// Looks until something has ended, at most so many times.
+    fn poll_on(&mut self, looks: u32) {
         let before = self.ended();
         let mut left = looks.max(1);
         let mut spins = left > 1;
@@ -114,12 +128,11 @@ impl Locked<'_> {
                 left = left.saturating_sub(1);
                 self.yield_lock();
             }
-            let now = self.ended();
-            if now != before || left == 0 {
+            if self.ended() != before || left == 0 {
                 if spins {
                     self.end_polling();
                 }
-                return (now.0 != before.0, now.1 != before.1);
+                return;
             }
         }
     }

@@ -38,6 +38,8 @@ impl Context {
         locked.forget_lanes();
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
+        // Threads of the program that still wait learn of it.
+        self.shared.wake_sleepers();
         drop(locked);
         self.end_threads();
         if let Ok(mut bootstrap) = self.shared.bootstrap.lock()

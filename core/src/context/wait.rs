@@ -21,8 +21,8 @@ impl Context {
     /// Makes progress meanwhile, on all transports. *LAPI Guide, LAPI_Waitcntr.*
     ///
     /// # Errors
-    /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; the call
-    /// was made from within a handler that runs inline.
+    /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; another
+    /// thread has ended the context; the call was made from within a handler that runs inline.
     #[doc(alias = "LAPI_Waitcntr")]
     #[inline]
     pub fn wait_counter(&self, counter: &Counter, value: i32) -> Result<i32> {
@@ -166,6 +166,7 @@ impl Locked<'_> {
                     return Ok(result);
                 }
                 idle.slept(self);
+                self.fail_if_ended()?;
                 self.mind_silence();
                 self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
@@ -289,6 +290,12 @@ impl Locked<'_> {
                 return;
             }
         }
+    }
+
+    /// Another thread has ended the context: nothing comes any more.
+    #[cold]
+    fn fail_if_ended(&mut self) -> Result<(), Box<Error>> {
+        Ok(self.out(|context| context.usable())?)
     }
 
     /// A wait that needs a dead task would never end: say so instead.

@@ -60,6 +60,8 @@ pub(crate) struct State<C> {
     pub(crate) statistics: Counts,
     /// Since when calls that poll once have found nothing.
     pub(crate) between_polls: AdaptiveWait,
+    /// How many messages had been sent and received when a call that polls last said so.
+    pub(crate) polled: (u64, u64),
 }
 
 /// What others get to see of the state.
@@ -87,6 +89,7 @@ impl<C> State<C> {
             dispatching: 0,
             statistics: told.counts,
             between_polls: AdaptiveWait::new(),
+            polled: (0, 0),
         };
         state.find_lanes();
         state

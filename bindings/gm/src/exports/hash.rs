@@ -63,6 +63,7 @@ impl GmHash {
         match self.hash {
             // SAFETY: the program vouches for its function.
             Some(hash) => unsafe { hash(key) },
+            None if self.key_len == 0 => gm_hash_hash_ptr(key),
             // SAFETY: the key has the bytes that the table's kind demands, as this call asks for.
             None => unsafe { super::small::gm_crc(key, self.key_len as c_ulong) },
         }
@@ -80,6 +81,7 @@ impl GmHash {
             unsafe {
                 match compare {
                     Some(compare) => compare(other, key) == 0,
+                    None if len == 0 => other == key,
                     None => libc::memcmp(other, key, len) == 0,
                 }
             }
@@ -102,8 +104,8 @@ impl GmHash {
     }
 }
 
-/// A table. `compare` and `hash` NULL: keys are compared byte by byte. Of length 0, keys or data
-/// are the program's pointers; otherwise so many bytes are copied.
+/// A table. `compare` and `hash` NULL: keys are compared byte by byte, or as pointers if they have
+/// none. Of length 0, keys or data are the program's pointers; otherwise so many bytes are copied.
 ///
 /// # Safety
 /// The functions can be called with keys.

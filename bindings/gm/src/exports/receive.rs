@@ -2,7 +2,7 @@
 
 use super::with;
 use crate::abi::{Event, MAX_SIZE, kind};
-use crate::alarm::{Alarm, GmAlarm};
+use crate::alarm::{Alarm, GmAlarm, SET};
 use crate::events::Due;
 use crate::events::Pending;
 use crate::handle::{Handle, Inner, Work};
@@ -310,6 +310,8 @@ pub unsafe extern "C" fn gm_set_alarm(
     if alarm.is_null() {
         return;
     }
+    // SAFETY: initialized, as this call asks for.
+    unsafe { take_back(alarm) };
     let set = |inner: &mut Inner| {
         let new = Alarm { memory: alarm, deadline: 0, callback, context };
         // SAFETY: the alarm is initialized, and stays until it has run or is cancelled.
@@ -332,19 +334,27 @@ pub unsafe extern "C" fn gm_flush_alarm(p: *mut Handle) {
     unsafe { with(p, (), |inner| inner.port.events.push_back(Pending::FlushedAlarm)) }
 }
 
-/// Takes an alarm back. One that is not set stays so.
+/// Takes an alarm back. One that is not set stays so, as does one whose port was closed.
 ///
 /// # Safety
-/// `alarm` is NULL or initialized; the port that it was set on is open.
+/// `alarm` is NULL or initialized.
 //= GM, gm_cancel_alarm
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_cancel_alarm(alarm: *mut GmAlarm) {
-    if alarm.is_null() {
-        return;
+    if !alarm.is_null() {
+        // SAFETY: initialized, as this call asks for.
+        unsafe { take_back(alarm) };
     }
-    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
+}
+
+/// # Safety
+/// The alarm is initialized.
+unsafe fn take_back(alarm: *mut GmAlarm) {
+    // SAFETY: the alarm's memory can be read and written; the port is open, as was just found.
     unsafe {
         let port: *mut Handle = (*alarm).port.cast();
-        with(port, (), |inner| inner.port.cancel_alarm(alarm));
+        if (*alarm).state == SET && Handle::is_open(port) {
+            with(port, (), |inner| inner.port.cancel_alarm(alarm));
+        }
     }
 }

@@ -243,6 +243,29 @@ static void alarm_cancels_another(void) {
     IS(two[1].state, GM_ALARM_FREE);
 }
 
+/* An alarm is one port's: that on which it was set last. Without its port it is none. */
+static void alarm_moves(void) {
+    gm_alarm_t alarm;
+    struct gm_port *third = port_of(6);
+    gm_recv_event_t *e;
+    gm_initialize_alarm(&alarm);
+    rings = 0;
+    gm_set_alarm(b, &alarm, 1000, ring, &rung[0]);
+    gm_set_alarm(a, &alarm, 1000, ring, &rung[0]);
+    while (GM_RECV_EVENT_TYPE(e = gm_receive(a)) == GM_NO_RECV_EVENT);
+    IS(GM_RECV_EVENT_TYPE(e), GM_ALARM_EVENT);
+    gm_unknown(a, e);
+    IS(rings, 1);
+    usleep(5000);
+    IS(GM_RECV_EVENT_TYPE(gm_receive(b)), GM_NO_RECV_EVENT);
+    gm_set_alarm(third, &alarm, 1000, ring, &rung[0]);
+    gm_close(third);
+    gm_cancel_alarm(&alarm);
+    gm_set_alarm(a, &alarm, 3600000000u, ring, &rung[0]);
+    gm_cancel_alarm(&alarm);
+    IS(alarm.state, GM_ALARM_FREE);
+}
+
 static void alarms(void) {
     gm_alarm_t alarm[3];
     int i;
@@ -347,6 +370,7 @@ int main(void) {
     legacy();
     alarms();
     alarm_cancels_another();
+    alarm_moves();
     memory_stays();
     helpers();
     forks();

@@ -58,6 +58,11 @@ static void tables(void) {
     IS(gm_hash_insert(h, (void *)"abc", wide), GM_SUCCESS);
     CHECK(gm_hash_find(h, (void *)"abcd") == wide && gm_hash_find(h, (void *)"abd") == NULL);
     gm_destroy_hash(h);
+    /* Without bytes either: pointers. */
+    h = gm_create_hash(NULL, NULL, 0, 0, 0, 0);
+    IS(gm_hash_insert(h, &pointers[0], &pointers[1]), GM_SUCCESS);
+    CHECK(gm_hash_find(h, &pointers[0]) == &pointers[1] && gm_hash_find(h, &pointers[1]) == NULL);
+    gm_destroy_hash(h);
 }
 
 static void lists(void) {

@@ -13,6 +13,7 @@ use lapis_core::config::{Config, Environment};
 use lapis_core::message::{AmSend, Bulk, Short};
 use lapis_core::{Counter, Error, Notify};
 use lapis_dgsp::{Density, Descriptor, ErrorCode, Fault, Registered};
+use std::mem::offset_of;
 
 /// # Safety
 /// `command` is a lapi_reg_dgsp_t.
@@ -91,7 +92,7 @@ fn refused(error: &lapis_dgsp::Error, verify: bool) -> i32 {
 //= LAPI Guide, LAPI_Util, LAPI_RESERVE_DGSP
 pub(super) unsafe fn reserve(command: *mut lapi_resv_dgsp_t) -> Outcome {
     // SAFETY: the caller's promise.
-    registry::reserve(unsafe { (*command).dgsp_handle })
+    registry::reserve(unsafe { handle_of(command) })
 }
 
 /// # Safety
@@ -99,8 +100,25 @@ pub(super) unsafe fn reserve(command: *mut lapi_resv_dgsp_t) -> Outcome {
 //= LAPI Guide, LAPI_Util, LAPI_UNRESERVE_DGSP
 //= LAPI Guide, LAPI_Util, LAPI_ERR_DGSP_FREE
 pub(super) unsafe fn unreserve(command: *mut lapi_dref_dgsp_t) -> Outcome {
-    // SAFETY: the caller's promise.
-    registry::unreserve(unsafe { (*command).dgsp_handle })
+    // SAFETY: the caller's promise; both structures are alike.
+    registry::unreserve(unsafe { handle_of(command.cast()) })
+}
+
+/// The handle of a command that reserves or gives up. The guide's examples use the structure of the
+/// registration for these commands, too, which has the handle where these have `in_usr_func`. No
+/// function is a registered handle, so both are understood.
+///
+/// # Safety
+/// `command` is a lapi_resv_dgsp_t, or a lapi_reg_dgsp_t.
+//= LAPI Guide, LAPI_Util, C examples 2 and 3
+unsafe fn handle_of(command: *const lapi_resv_dgsp_t) -> lapi_dg_handle_t {
+    const OTHER: usize = offset_of!(lapi_reg_dgsp_t, dgsp_handle);
+    const _: () = assert!(OTHER == offset_of!(lapi_resv_dgsp_t, in_usr_func));
+    const _: () = assert!(size_of::<lapi_resv_dgsp_t>() == size_of::<lapi_dref_dgsp_t>());
+    // SAFETY: the caller's promise; both places lie within either structure.
+    let (own, other) =
+        unsafe { ((*command).dgsp_handle, command.byte_add(OTHER).cast::<lapi_dg_handle_t>().read()) };
+    if !registry::is_registered(own) && registry::is_registered(other) { other } else { own }
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ mod addresses;
 mod amsend;
 pub(crate) mod attention;
 mod attributes;
+mod condition;
 mod counters;
 mod dgsp;
 mod init;

@@ -62,6 +62,11 @@ pub(crate) fn register(program: Registered, descr: lapi_dgsp_descr_t) -> Outcome
     Ok(std::ptr::from_ref(slot).cast_mut().cast())
 }
 
+/// Whether a handle is that of a program which has users.
+pub(crate) fn is_registered(handle: lapi_dg_handle_t) -> bool {
+    find(handle).is_some_and(|slot| slot.counts.load(Ordering::Relaxed) >= USER)
+}
+
 /// Adds a user.
 pub(crate) fn reserve(handle: lapi_dg_handle_t) -> Outcome {
     find(handle).and_then(|slot| slot.add(USER)).map(|_| ()).ok_or(LAPI_ERR_DGSP)

@@ -5,6 +5,7 @@
 //= LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP
 //= LAPI Guide, LAPI_Util, LAPI_RESERVE_DGSP
 //= LAPI Guide, LAPI_Util, LAPI_UNRESERVE_DGSP
+//= LAPI Guide, LAPI_Util, C examples 2 and 3
 //= LAPI Guide, LAPI_Util, LAPI_DGSP_PACK
 //= LAPI Guide, LAPI_Util, LAPI_DGSP_UNPACK
 //= LAPI Guide, LAPI_Util, LAPI_ERR_DGSP
@@ -182,6 +183,22 @@ static void counts(lapi_handle_t with)
     GIVES(LAPI_ERR_DGSP_FREE, unreserve(with, NULL));
     GIVES(LAPI_ERR_DGSP, reserve(with, &p.descr));
     GIVES(LAPI_ERR_DGSP_FREE, unreserve(with, &p.descr));
+
+    /* As the guide's examples have it: the structure of the registration goes on to be used. */
+    sieve();
+    lapi_reg_dgsp_t again;
+    memset(&again, 0, sizeof again);
+    again.Util_type = LAPI_REGISTER_DGSP;
+    again.idgsp = &p.descr;
+    OK(LAPI_Util(with, (lapi_util_t *)&again));
+    again.Util_type = LAPI_RESERVE_DGSP;
+    OK(LAPI_Util(with, (lapi_util_t *)&again));
+    again.Util_type = LAPI_UNRESERVE_DGSP;
+    OK(LAPI_Util(with, (lapi_util_t *)&again));
+    OK(LAPI_Util(with, (lapi_util_t *)&again));
+    GIVES(LAPI_ERR_DGSP_FREE, LAPI_Util(with, (lapi_util_t *)&again));
+    again.Util_type = LAPI_RESERVE_DGSP;
+    GIVES(LAPI_ERR_DGSP, LAPI_Util(with, (lapi_util_t *)&again));
 
     /* More than fit anything fixed; handles are told apart. */
     enum { MANY = 1000 };

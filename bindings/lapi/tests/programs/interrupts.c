@@ -61,7 +61,8 @@ int main(void)
         lapi_msg_info_t info;
         while (arrived == 5) {
             OK(LAPI_Msgpoll(hndl, 1000, &info));
-            CHECK(info.status == LAPI_DISP_CNTR || (info.status & (LAPI_RECV_COMPLETE | LAPI_POLLING_NET)));
+            /* What this task sent before has ended, too. */
+            CHECK(info.status == LAPI_DISP_CNTR || (info.status & (LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_POLLING_NET)));
         }
         CHECK(arrived == 6);
         OK(LAPI_Gfence(hndl));

@@ -1,15 +1,20 @@
 //! Joining a group.
 //!
-//! A process that joins a group tells the task that the group's name leads to. That task waits
-//! until the group is complete, and then tells all members who the others are.
+//! A process that joins a group tells the task that the group's name leads to, its *keeper*. That
+//! task waits until the group is complete, and then tells all members who the others are.
+//!
+//! The keeper need not be a member, so it may call qx_end while others wait. It keeps no list then,
+//! tells the next keeper the names that are complete, and ends. Whoever had told it a wish tells
+//! that to the next one when it hears of the end; a wish that came too late is told again, too.
 
-use super::Gathering;
+use super::{Gathering, Join};
 use crate::error::{Error, Result};
 use crate::matching::Bytes;
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
 use crate::wire::{FORMED, send_owned, then, with_data, words_of};
 use lapis_core::{Context, Delivery, Incoming};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 impl State {
@@ -25,21 +30,52 @@ impl State {
         });
     }
 
-    /// Commands that join a group whose list `task` keeps.
-    pub(crate) fn joins_fail(&mut self, task: u32, tasks: u32) {
-        let lost: Vec<i32> =
-            self.groups.joining.keys().copied().filter(|name| keeper(*name, tasks) == task).collect();
-        for name in lost {
-            if let Some(key) = self.groups.joining.remove(&name) {
-                self.sends.end_key(key, Err(Error::Peer));
+    /// The keeper of some lists has died, and nobody knows whom it has told of complete groups:
+    /// commands that join them fail.
+    pub(crate) fn joins_fail(&mut self, task: u32) {
+        let Self { groups, sends, .. } = self;
+        for (_, join) in groups.joining.extract_if(|_, join| join.keeper == task) {
+            sends.end_key(join.key, Err(Error::Peer));
+        }
+    }
+
+    /// The keeper of some lists has left in good order: the next ones keep them.
+    pub(crate) fn joins_move(&mut self, task: u32, tasks: u32, out: &mut Outbox) {
+        for (group, join) in self.groups.joining.iter_mut().filter(|(_, join)| join.keeper == task) {
+            join.keeper = keeper(*group, tasks, &self.gone);
+            out.push(Letter::Join { to: join.keeper, group: *group, size: join.size });
+        }
+    }
+
+    /// A wish could not be told: the command fails, unless it was told to another keeper meanwhile.
+    pub(crate) fn join_fails(&mut self, group: i32, task: u32, error: Error) {
+        let Self { groups, sends, .. } = self;
+        for (_, join) in groups.joining.extract_if(|name, join| *name == group && join.keeper == task) {
+            sends.end_key(join.key, Err(error));
+        }
+    }
+
+    /// This process is about to leave. Others keep its lists: they hear which groups are complete.
+    pub(crate) fn leaves_lists(&mut self, me: u32, tasks: u32, out: &mut Outbox) {
+        self.groups.closed = true;
+        let gone = self.gone.iter().copied().chain([me]).collect();
+        for group in self.groups.formed.drain() {
+            let to = keeper(group, tasks, &gone);
+            if to != me {
+                out.push(Letter::Join { to, group, size: COMPLETE });
             }
         }
     }
 }
 
-/// The task that keeps the list of a group which is being joined.
-pub(crate) fn keeper(name: i32, tasks: u32) -> u32 {
-    name as u32 % tasks
+/// The size by which a keeper hears that a group is complete.
+const COMPLETE: i32 = 0;
+
+/// The task that keeps the list of a group which is being joined: the one that its name leads to,
+/// or the first one behind it that is not gone.
+pub(crate) fn keeper(name: i32, tasks: u32, gone: &HashSet<u32>) -> u32 {
+    let first = name as u32 % tasks;
+    (first..tasks).chain(0..first).find(|task| !gone.contains(task)).unwrap_or(first)
 }
 
 pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
@@ -66,6 +102,13 @@ pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming
 impl State {
     /// A task wants to join a group whose list is kept here. Gives the members once all are there.
     fn joined(&mut self, task: u32, name: i32, size: u32) -> Result<Option<Vec<u32>>> {
+        if self.groups.closed {
+            return Ok(None);
+        }
+        if size == COMPLETE as u32 {
+            self.groups.formed.insert(name);
+            return Ok(None);
+        }
         if self.groups.formed.contains(&name) {
             return Err(Error::GroupExists);
         }
@@ -93,7 +136,7 @@ pub(crate) fn formed_arrived(_: &Context, shared: &Arc<Shared>, message: &Incomi
         let mut members: Vec<u32> =
             list.chunks_exact(4).filter_map(|word| Some(words_of::<1>(word)?[0])).collect();
         let mut state = shared.lock(context);
-        let Some(key) = state.groups.joining.remove(&name) else { return };
+        let Some(Join { key, .. }) = state.groups.joining.remove(&name) else { return };
         if let Some(error) = error {
             return state.sends.end_key(key, Err(error));
         }
