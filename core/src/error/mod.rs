@@ -45,6 +45,13 @@ pub enum Error {
         task: u32,
     },
 
+    /// The target has purged this task, or was started anew, before it had what was sent to it.
+    #[error("task {task} has purged this task, or was started anew: what was under way to it is lost")]
+    PurgedBy {
+        /// The task that has purged this one.
+        task: u32,
+    },
+
     /// A collective call after a task's process was replaced, or after a purge in the midst of an
     /// allgather.
     #[error(
@@ -402,7 +409,9 @@ impl Error {
         match self {
             Self::InvalidTarget { .. } => LapiCode::ERR_TGT,
             Self::TargetDown { .. } | Self::NoConnectivity { .. } => LapiCode::ERR_NO_CONNECTIVITY,
-            Self::Purged { .. } | Self::CollectivesOver { .. } => LapiCode::ERR_TGT_PURGED,
+            Self::Purged { .. } | Self::PurgedBy { .. } | Self::CollectivesOver { .. } => {
+                LapiCode::ERR_TGT_PURGED
+            }
             Self::Refused(refusal) => refusal.code(),
             Self::Timeout { .. } | Self::InitTimeout { .. } => LapiCode::ERR_TIMEOUT,
             Self::MemoryExhausted { .. } => LapiCode::ERR_MEMORY_EXHAUSTED,
