@@ -4,6 +4,8 @@
 mod common;
 
 use common::*;
+use lapis_testing::scratch;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A job of `tasks` tasks on this machine.
@@ -135,6 +137,28 @@ fn a_purged_task_can_be_resumed() {
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
 }
 
+/// A folder in which tasks say that they have purged and resumed another one.
+struct Signs(PathBuf);
+
+impl Signs {
+    fn new() -> Self {
+        let folder = scratch("reborn");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    fn reborn(&self, tasks: usize, how: &str) -> Job {
+        let scenario = format!("reborn {how} {} {}", self.0.display(), tasks - 1);
+        Job::new().args(&["-n", &tasks.to_string(), "--restart", "1"]).task(&scenario)
+    }
+}
+
+impl Drop for Signs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[test]
 fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
     // With two tasks the kernel keeps strangers out, and a new process is one until the old one is
@@ -143,8 +167,8 @@ fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
         for (interrupts, chaos) in
             [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,mtu=1400,seed=3")]
         {
-            let n = tasks.to_string();
-            let mut job = Job::new().args(&["-n", &n, "--restart", "1"]).task(&format!("reborn {how}"));
+            let signs = Signs::new();
+            let mut job = signs.reborn(tasks, how);
             if interrupts {
                 job = job.env("UDP_JOB_INTERRUPTS", "1");
             }
@@ -164,7 +188,8 @@ fn a_task_is_started_anew_whatever_its_clock_says() {
     for seconds in ["-1", "-3600", "3600"] {
         let lives = folder.join(seconds);
         std::fs::create_dir_all(&lives).expect("a folder");
-        let mut job = Job::new().args(&["-n", "3", "--restart", "1"]).task("reborn aware");
+        let signs = Signs::new();
+        let mut job = signs.reborn(3, "aware");
         for (name, value) in [
             ("LD_PRELOAD", shim.to_str().expect("plain")),
             ("CLOCK_SHIFT", seconds),

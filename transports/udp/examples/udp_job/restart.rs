@@ -5,6 +5,7 @@ use lapis::{Context, Delivery, Destination, Error, Result};
 use lapis_collectives::{CollectiveError, Group, Operator, Team};
 use lapis_patience::Patience;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -92,13 +93,43 @@ impl Heard {
     }
 }
 
-/// `aware`: the others know that the victim dies, purge it and resume it at once; else they hear of
-/// it from their error handlers when its new process speaks to them.
-pub(crate) fn run(aware: bool) -> Result<()> {
+/// A folder in which survivors say that they have purged and resumed the victim, and how many there
+/// are.
+pub(crate) struct Signs {
+    folder: PathBuf,
+    survivors: usize,
+}
+
+impl Signs {
+    /// `aware FOLDER SURVIVORS`, or anything else for none.
+    pub(crate) fn of(args: &[String]) -> Option<Self> {
+        let [how, folder, survivors] = args else { return None };
+        let survivors = survivors.parse().ok()?;
+        (how == "aware").then(|| Self { folder: folder.into(), survivors })
+    }
+
+    fn give(&self, task: u32) {
+        std::fs::write(self.folder.join(task.to_string()), "").expect("the test made the folder");
+    }
+
+    fn await_all(&self) {
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while std::fs::read_dir(&self.folder).expect("the test made the folder").count() < self.survivors {
+            assert!(!patience.is_over(), "the survivors have not resumed this task");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// With `signs` the others know that the victim dies, purge it and resume it at once; else they
+/// hear of it from their error handlers when its new process speaks to them.
+pub(crate) fn run(signs: Option<&Signs>) -> Result<()> {
+    let aware = signs.is_some();
     let life = std::env::var("LAPIS_JOB_RESTARTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    if aware && life > 0 {
-        // Until the others have purged and resumed the former process.
-        std::thread::sleep(Duration::from_millis(1500));
+    if life > 0
+        && let Some(signs) = signs
+    {
+        signs.await_all();
     }
     let told = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&told);
@@ -122,7 +153,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
     match (me == victim, life) {
         (true, 0) => die(&context, &others, aware),
         (true, _) => live_again(&context, &heard, &others, life)?,
-        (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).ok_or(&told))?,
+        (false, _) => survive(&context, &heard, &others, victim, signs.ok_or(&told))?,
     }
     assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
     collectives_are_over(&context, victim);
@@ -225,6 +256,7 @@ pub(crate) fn fenced() -> Result<()> {
 pub(crate) fn teams() -> Result<()> {
     let context = super::join()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
+    let heard = Heard::listen(&context)?;
     let teams = Teams::make(&context)?;
     let disturb = || {
         if me == 0 {
@@ -234,14 +266,26 @@ pub(crate) fn teams() -> Result<()> {
         }
         Ok::<(), Error>(())
     };
+    // The victim may hear from others that a team is over, before it hears from task 0. What it
+    // then sends to that is lost, and a fence says so.
+    let settle = |purges| {
+        if me == 0 {
+            let mark = Mark { source: me, life: 0, deaths: purges, number: FAREWELL };
+            context.send(victim, DATA, &mark.bytes(), &[])?;
+        }
+        let hears_of_it = || heard.farewells.load(Ordering::Relaxed) == u64::from(purges);
+        if me == victim { wait(&context, "the purge", hears_of_it) } else { Ok(()) }
+    };
     disturb()?;
     context.gfence()?;
     teams.only_that_of_all_is_over(victim, true);
+    settle(1)?;
     context.gfence()?;
     let teams = Teams::make(&context)?;
     disturb()?;
     // Others than these two can't see the purge: they are told.
     teams.only_that_of_all_is_over(victim, true);
+    settle(2)?;
     println!("ok task {me}");
     context.gfence()
 }
@@ -280,12 +324,12 @@ fn survive(
     heard: &Heard,
     others: &[u32],
     victim: u32,
-    news: std::result::Result<(), &Arc<AtomicU64>>,
+    news: std::result::Result<&Signs, &Arc<AtomicU64>>,
 ) -> Result<()> {
     let source = context.task();
     let mut number = 0;
     let dead = || match news {
-        Ok(()) => heard.last_words.load(Ordering::Relaxed) > 0,
+        Ok(_) => heard.last_words.load(Ordering::Relaxed) > 0,
         Err(told) => told.load(Ordering::Relaxed) > 0,
     };
     let mut patience = Patience::with_myself(Duration::from_secs(30));
@@ -299,7 +343,7 @@ fn survive(
         }
         context.progress()?;
     }
-    if news.is_ok() {
+    if let Ok(signs) = news {
         // Its new process waits for longer.
         let process = format!("/proc/{}/stat", heard.last_words.load(Ordering::Relaxed));
         while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
@@ -309,6 +353,7 @@ fn survive(
         let refused = send(context, victim, Mark { source, life: 0, deaths: 0, number });
         assert!(matches!(refused, Err(Error::Purged { .. })), "{refused:?}");
         context.resume(victim)?;
+        signs.give(source);
     }
     for number in 0..AFTER {
         for to in others {
