@@ -404,6 +404,16 @@ impl From<SetError> for Error {
 }
 
 impl Error {
+    /// The same for a call of another name: an interface above has names of its own, and its
+    /// programs know no others.
+    #[must_use]
+    pub fn in_call(self, name: &'static str) -> Self {
+        match self {
+            Self::NotAllowed { place, remedy, .. } => Self::NotAllowed { call: name, place, remedy },
+            other => other,
+        }
+    }
+
     /// The code that the C and Fortran interfaces return for this error.
     pub fn code(&self) -> LapiCode {
         match self {
