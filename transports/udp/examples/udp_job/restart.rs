@@ -7,9 +7,9 @@ use lapis_patience::Patience;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Messages that each side sends the other after the restart.
 const AFTER: u32 = 200;
@@ -319,6 +319,24 @@ fn wait(context: &Context, what: &str, done: impl FnMut() -> bool) -> Result<()>
     Ok(())
 }
 
+/// Purges the victim once its process has ended. A thread of its own: the task may be in a send
+/// that waits for room at the victim.
+fn purge_when_dead(context: &Context, heard: &Heard, victim: u32, purged: &AtomicBool) {
+    let mut patience = Patience::with_myself(Duration::from_secs(30));
+    let lives = || match heard.last_words.load(Ordering::Relaxed) {
+        0 => true,
+        process => {
+            std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+        }
+    };
+    while lives() {
+        assert!(!patience.is_over(), "the victim lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    context.purge(victim).expect("it is a task");
+    purged.store(true, Ordering::Relaxed);
+}
+
 fn survive(
     context: &Context,
     heard: &Heard,
@@ -328,28 +346,29 @@ fn survive(
 ) -> Result<()> {
     let source = context.task();
     let mut number = 0;
+    let purged = AtomicBool::new(false);
     let dead = || match news {
-        Ok(_) => heard.last_words.load(Ordering::Relaxed) > 0,
+        Ok(_) => purged.load(Ordering::Relaxed),
         Err(told) => told.load(Ordering::Relaxed) > 0,
     };
-    let mut patience = Patience::with_myself(Duration::from_secs(30));
-    while !dead() {
-        assert!(!patience.is_over(), "task {source} heard of no death");
-        // A send that waits for room ends when the new process is heard.
-        match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
-            Ok(()) => number += 1,
-            Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
-            Err(other) => return Err(other),
+    std::thread::scope(|threads| {
+        if news.is_ok() {
+            threads.spawn(|| purge_when_dead(context, heard, victim, &purged));
         }
-        context.progress()?;
-    }
+        let mut patience = Patience::with_myself(Duration::from_secs(30));
+        while !dead() {
+            assert!(!patience.is_over(), "task {source} heard of no death");
+            // A send that waits for room ends when the new process is heard, or with the purge.
+            match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
+                Ok(()) => number += 1,
+                Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
+                Err(other) => return Err(other),
+            }
+            context.progress()?;
+        }
+        Ok(())
+    })?;
     if let Ok(signs) = news {
-        // Its new process waits for longer.
-        let process = format!("/proc/{}/stat", heard.last_words.load(Ordering::Relaxed));
-        while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
-            context.wait_quietly(|| false, Some(Instant::now() + Duration::from_millis(10)))?;
-        }
-        context.purge(victim)?;
         let refused = send(context, victim, Mark { source, life: 0, deaths: 0, number });
         assert!(matches!(refused, Err(Error::Purged { .. })), "{refused:?}");
         context.resume(victim)?;
