@@ -52,6 +52,8 @@ struct Heard {
     /// The process that is about to die.
     last_words: AtomicU64,
     farewells: AtomicU64,
+    /// Who has sent which message while the news of a death came.
+    between: Mutex<HashSet<(u32, u32)>>,
 }
 
 /// The last words of a task that is about to die.
@@ -59,6 +61,11 @@ const LAST_WORDS: u32 = u32::MAX;
 
 /// The last words of a task that has nothing to wait for.
 const FAREWELL: u32 = u32::MAX - 1;
+
+/// Says in place of a life which message was being sent while the news of the death came: it may be
+/// for either process. [`NONE`]: none was.
+const BETWEEN: u32 = u32::MAX - 2;
+const NONE: u32 = u32::MAX;
 
 impl Heard {
     fn listen(context: &Context) -> Result<Arc<Self>> {
@@ -68,6 +75,10 @@ impl Heard {
             let mark = Mark::of(message.user_header);
             if mark.number == LAST_WORDS {
                 here.last_words.store(mark.life.into(), Ordering::Relaxed);
+                return Delivery::bury();
+            }
+            if mark.number == BETWEEN {
+                here.between.lock().unwrap().insert((mark.source, mark.life));
                 return Delivery::bury();
             }
             if mark.number == FAREWELL {
@@ -345,7 +356,7 @@ fn survive(
     news: std::result::Result<&Signs, &Arc<AtomicU64>>,
 ) -> Result<()> {
     let source = context.task();
-    let mut number = 0;
+    let (mut number, mut between) = (0, NONE);
     let purged = AtomicBool::new(false);
     let dead = || match news {
         Ok(_) => purged.load(Ordering::Relaxed),
@@ -360,7 +371,10 @@ fn survive(
             assert!(!patience.is_over(), "task {source} heard of no death");
             // A send that waits for room ends when the new process is heard, or with the purge.
             match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
-                Ok(()) => number += 1,
+                Ok(()) => {
+                    between = if dead() { number } else { NONE };
+                    number += 1;
+                }
                 Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
                 Err(other) => return Err(other),
             }
@@ -374,6 +388,8 @@ fn survive(
         context.resume(victim)?;
         signs.give(source);
     }
+    let mark = Mark { source, life: between, deaths: 1, number: BETWEEN };
+    context.send(victim, DATA, &mark.bytes(), &[])?;
     for number in 0..AFTER {
         for to in others {
             send(context, *to, Mark { source, life: 0, deaths: 1, number })?;
@@ -401,7 +417,9 @@ fn live_again(context: &Context, heard: &Heard, others: &[u32], life: u32) -> Re
     }
     context.fence()?;
     wait(context, "all words of the survivors", || heard.count(|_| true) >= AFTER as usize * others.len())?;
-    let before = heard.count(|m| m.deaths == 0);
+    wait(context, "what was being sent", || heard.between.lock().unwrap().len() == others.len())?;
+    let between = heard.between.lock().unwrap();
+    let before = heard.count(|m| m.deaths == 0 && !between.contains(&(m.source, m.number)));
     assert_eq!(before, 0, "messages for the former process were taken for the new one's");
     Ok(())
 }
