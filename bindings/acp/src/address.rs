@@ -69,11 +69,6 @@ impl Space {
     pub(crate) fn colour(self, address: u64) -> u32 {
         (self.position(address) >> self.colour_shift) as u32
     }
-
-    /// The rail that messages of an access had better take, if there is a choice.
-    pub(crate) fn wish(self, address: u64) -> Option<u8> {
-        (self.colours > 1).then(|| self.colour(address) as u8)
-    }
 }
 
 #[cfg(test)]

@@ -178,6 +178,8 @@ pub(crate) fn of_core(error: lapis_core::Error) -> Error {
     match error {
         Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. } => Error::Peer,
         Core::HandleInvalid { .. } | Core::ForkedChild { .. } => Error::NotInitialized,
+        // The line of the call that fails says which one it is.
+        Core::NotAllowed { .. } => Error::Wait,
         Core::MemoryExhausted { .. } | Core::SharedMemory { .. } => Error::Memory,
         other => {
             tracing::error!(target: "lapis::acp", "{}", other.with_causes());

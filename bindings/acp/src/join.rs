@@ -77,6 +77,7 @@ impl Process {
         let space = Space::of(context.tasks(), colours::agree(&context, len)?);
         let process: &'static Self = Box::leak(Box::new(Self {
             space,
+            colours: colours::Colours::new(space),
             team,
             settings,
             memory: Mutex::new(Some(memory)),

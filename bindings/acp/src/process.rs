@@ -3,6 +3,7 @@
 use crate::address::Space;
 use crate::channel::Channels;
 use crate::channel_lane::{BYTES as LANE, Writer};
+use crate::colours::Colours;
 use crate::data::Data;
 use crate::data::numbered::Iterators;
 use crate::diagnostics::Blame as _;
@@ -106,6 +107,7 @@ impl World {
 pub(crate) struct Process {
     pub(crate) context: Context,
     pub(crate) space: Space,
+    pub(crate) colours: Colours,
     pub(crate) team: Team,
     pub(crate) settings: Settings,
     /// Bytes of this process's memory for lanes.

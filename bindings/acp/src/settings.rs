@@ -1,6 +1,7 @@
 //! What the command line says: acprun adds arguments to the program's, and acp_init takes them out.
 
 use crate::error::{Error, Result};
+use lapis_core::bootstrap::MOST_MEMORY;
 
 /// Sizes that a program can't set by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +20,6 @@ impl Default for Settings {
         Self { starter: 4096, heap, lanes }
     }
 }
-
-/// The most bytes of a kind: more have no place among global addresses.
-const MOST_BYTES: u64 = (1 << 44) - 1;
 
 /// Arguments that begin so are ACP's.
 pub(crate) const OURS: &str = "--acp-";
@@ -54,9 +52,9 @@ impl Settings {
                 return Err(Error::Option);
             }
         };
-        let bytes = value.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
+        let bytes = value.parse().ok().filter(|bytes| (1..=MOST_MEMORY).contains(bytes));
         *size = bytes.ok_or_else(|| {
-            tracing::error!(target: "lapis::acp", "acp_init: {argument}: it takes a number of bytes from 1 to {MOST_BYTES}");
+            tracing::error!(target: "lapis::acp", "acp_init: {argument}: it takes a number of bytes from 1 to {MOST_MEMORY}");
             Error::Option
         })?;
         Ok(())
@@ -74,7 +72,7 @@ mod tests {
         settings.take("--acp-smemsize-dl=99").unwrap();
         settings.take("--acp-size-smem-cl=777").unwrap();
         assert_eq!(settings, Settings { starter: 12345, heap: 99, lanes: 777 });
-        let much = format!("--acp-startermemsize={}", MOST_BYTES + 1);
+        let much = format!("--acp-startermemsize={}", MOST_MEMORY + 1);
         for bad in
             ["--acp-startermemsize", "--acp-startermemsize=0", &much, "--acp-smemsize=x", "--acp-other=1"]
         {

@@ -96,6 +96,29 @@ fn over_udp_data_takes_the_rail_of_its_colour() {
     }
 }
 
+/// Who uses no colour but 0 has all rails, as before there were colours.
+#[track_caller]
+fn takes_all_rails(net: &Net, env: &[(&str, &str)]) {
+    let before = net.bytes();
+    lapis_testing::run(across(net, env, &["2", "none"])).expect(0);
+    let carried: Vec<u64> = net.bytes().iter().zip(before).map(|(now, then)| now - then).collect();
+    assert!(carried.iter().all(|bytes| *bytes > ROUND / 8), "bytes over each rail: {carried:?}");
+}
+
+#[test]
+fn over_udp_data_without_a_choice_of_colour_takes_all_rails() {
+    if let Some(net) = hosts("acw") {
+        takes_all_rails(&net, UDP);
+    }
+}
+
+#[test]
+fn over_rdma_data_without_a_choice_of_colour_takes_all_rails() {
+    if let Some(net) = hosts("acx") {
+        takes_all_rails(&net, RDMA);
+    }
+}
+
 #[test]
 fn over_udp_data_arrives_though_the_rail_of_its_colour_is_pulled() {
     if let Some(net) = hosts("acd") {

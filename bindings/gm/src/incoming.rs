@@ -172,6 +172,9 @@ impl Port {
             Outcome::Delivered => {
                 stream.next += 1;
                 stream.owes_done = true;
+                // Its bytes have come by another way before it was asked for them. What comes next
+                // is another message.
+                stream.owes_go = false;
             }
             Outcome::Begun(current) => {
                 stream.current = Some(current);

@@ -1,4 +1,5 @@
-//! What a peer says of messages behind a get whose bytes are still on their way.
+//! What a peer says too late, or too early: of messages behind a get whose bytes are still on their
+//! way, and of a long message whose bytes have come before they were asked for.
 
 use crate::abi::Status;
 use crate::events::Pending;
@@ -56,4 +57,30 @@ fn a_message_that_fails_behind_a_get_fails_after_it() {
         |event| matches!(event, Pending::NotSent { message: at, .. } if *at == &raw const message as u64),
     );
     assert!(told && port.peers[peer].out[0].paused && port.tokens_out == 0);
+}
+
+#[test]
+fn nobody_is_given_what_is_where_the_bytes_of_a_get_will_be() {
+    let (mut port, _daemon) = open("late-go");
+    let (mut got, message) = ([0; 4], [1; 4]);
+    let peer = begin(&mut port, &mut got, &message);
+    hear(&mut port, peer, Head::new(Kind::Go, 0, 0, 0), &[]);
+    hear(&mut port, peer, Head::new(Kind::Go, 0, 0, 1), &[]);
+    let wanted: Vec<bool> = port.peers[peer].out[0].messages.iter().map(|message| message.wanted).collect();
+    assert_eq!(wanted, [false, true]);
+}
+
+#[test]
+fn who_has_all_of_a_message_asks_for_nothing_of_the_next_one() {
+    let (mut port, _daemon) = open("late-part");
+    let (mut got, message) = ([0; 4], [1; 4]);
+    // Nothing is sent to this peer: what it is owed it stays owed.
+    let peer = begin(&mut port, &mut got, &message);
+    let mut buffer = vec![0u8; 1 << 12];
+    port.provide(buffer.as_mut_ptr().expose_provenance() as u64, 12, 0, 0);
+    hear(&mut port, peer, Head { size: 12, a: 4, ..Head::new(Kind::LongMessage, 0, 0, 0) }, &[]);
+    assert!(port.peers[peer].ins[0].owes_go, "its bytes are to be asked for");
+    hear(&mut port, peer, Head::new(Kind::Part, 0, 0, 0), b"late");
+    assert_eq!((port.counters.received, &buffer[..4]), (1, &b"late"[..]));
+    assert!(!port.peers[peer].ins[0].owes_go, "the next message is not there to be asked for");
 }

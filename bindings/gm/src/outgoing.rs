@@ -255,7 +255,9 @@ impl Port {
         self.delivered(peer, priority, head.sequence);
         // Bytes of a get in front of it may still be on their way.
         let messages = &mut self.peers[peer].out[priority].messages;
-        if let Some(message) = messages.iter_mut().find(|message| message.sequence == head.sequence) {
+        // A get's memory is for bytes that come: nobody may ask for what is in it.
+        let has_bytes = |m: &&mut Outgoing| m.sequence == head.sequence && !matches!(m.op, Op::Get { .. });
+        if let Some(message) = messages.iter_mut().find(has_bytes) {
             message.wanted = true;
         }
         self.pump(peer);

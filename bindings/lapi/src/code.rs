@@ -14,6 +14,7 @@
 //! far.
 
 use crate::sync::lock;
+use lapis_core::handlers::HANDLER_TABLE_SIZE;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::ffi::{CStr, c_int, c_void};
@@ -22,6 +23,15 @@ use std::ffi::{CStr, c_int, c_void};
 /// addresses.
 pub(crate) const RELATIVE: u64 = 1 << 60;
 const OFFSET_BITS: u32 = 40;
+
+/// No function lies below: the first page stays empty, so that NULL leads nowhere.
+pub(crate) const FIRST_ADDRESS: u64 = 4096;
+
+/// Whether a number can name a header handler: it is an index of the table, or can be an address.
+#[inline(always)]
+pub(crate) fn names_handler(number: u64) -> bool {
+    number.wrapping_sub(1) < HANDLER_TABLE_SIZE as u64 - 1 || number >= FIRST_ADDRESS
+}
 const NAME_BITS: u32 = 20;
 
 /// Addresses that are remembered to be in no object here.
@@ -91,7 +101,7 @@ impl Code {
             low: segments.0.first().map_or(0, |s| s.start),
             segments,
             late: Mutex::default(),
-            elsewhere: std::array::from_fn(|_| AtomicU64::new(0)),
+            elsewhere: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             foreign: Mutex::default(),
             any_foreign: AtomicBool::new(false),
         }
@@ -103,10 +113,12 @@ impl Code {
         if handler < self.low { handler } else { self.relative(target, handler) }
     }
 
-    /// The same for one that stands for itself at every target, as far as is known at once.
+    /// The same for one that stands for itself at every target, as far as is known at once. What
+    /// names no handler never does.
     #[inline(always)]
     pub(crate) fn same_everywhere(&self, handler: u64) -> bool {
-        handler < self.low || self.elsewhere(handler).load(Ordering::Relaxed) == handler
+        handler.wrapping_sub(1) < HANDLER_TABLE_SIZE as u64 - 1
+            || self.elsewhere(handler).load(Ordering::Relaxed) == handler
     }
 
     /// Where is remembered that a handler is in no object of this process.
@@ -287,6 +299,20 @@ mod tests {
     fn objects_of_one_name_are_left_out() {
         let code = Code::of(vec![segment(0x1000, 0, 7), segment(0x9000, 0x8000, 7)]);
         assert_eq!(code.portable(1, 0x1010), 0x1010);
+    }
+
+    #[test]
+    fn numbers_between_indexes_and_addresses_name_no_handler() {
+        let named = [1, 255, 4096, RELATIVE, u64::MAX].map(names_handler);
+        assert_eq!(named, [true; 5]);
+        let code = Code::of_process();
+        for number in [0, 256, 257, 4095] {
+            assert!(!names_handler(number) && !code.same_everywhere(number), "{number}");
+            // Nor once it was looked for.
+            assert_eq!(code.portable(0, number), number);
+            assert!(!code.same_everywhere(number), "{number}");
+        }
+        assert!(code.same_everywhere(1) && code.same_everywhere(255));
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub(crate) fn of(error: Error) -> c_int {
     code
 }
 
+/// The same for a subroutine that waits, which its line names.
+#[cold]
+pub(crate) fn of_wait(call: &'static str) -> impl Fn(Error) -> c_int {
+    move |error| of(error.in_call(call))
+}
+
 /// Runs a subroutine that is off the data path: a panic becomes LAPI_ERR_UNKNOWN.
 pub(crate) fn cold(call: &'static str, body: impl FnOnce() -> Outcome) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {

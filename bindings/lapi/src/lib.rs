@@ -34,6 +34,7 @@ mod blocks;
 mod calls;
 mod code;
 mod collectives;
+mod copying;
 mod dgsp;
 mod diagnostics;
 mod error_handler;

@@ -50,7 +50,7 @@ pub use environment::Environment;
 pub use error::BootstrapError;
 pub use listed::{Told, listed};
 pub use options::Options;
-pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, ProtocolError};
+pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, MOST_MEMORY, ProtocolError};
 pub use server::{Server, ServerConfig, ServerEvent};
 pub use user_secret::of_user as user_secret;
 

@@ -35,6 +35,10 @@ pub const MAX_KEY: usize = 255;
 pub const MAX_VALUE: usize = 64 << 10;
 /// Most tasks in a job: MAX_TASKS of LAPI Guide, appendix F.
 pub const MAX_TASKS: u32 = 16384;
+
+/// Most bytes of a memory that a task's command line asks for: with them, numbers for all bytes of
+/// all tasks fit 64 bits, and some are left.
+pub const MOST_MEMORY: u64 = (1 << 44) - 1;
 /// Longest message text; longer ones are cut.
 pub(crate) const MAX_TEXT: usize = 4096;
 

@@ -4,7 +4,7 @@
 //! promise that what they name is valid until they are told otherwise. Where core takes their word
 //! it makes one of these types; from there on nothing that moves bytes needs the promise again.
 
-use super::{Destination, Source};
+use super::{Destination, Gather, Source};
 use std::any::Any;
 use std::ptr::null_mut;
 
@@ -73,6 +73,21 @@ impl TrustedSource {
         unsafe { self.0.read(position, out) };
     }
 
+    /// Copies all bytes, and has the source be the copy, in which atoms stay whole.
+    ///
+    /// # Safety
+    /// The copy lives as long as the source.
+    pub(crate) unsafe fn become_copy(&mut self) -> Box<[u8]> {
+        let mut copy = vec![0; self.len() as usize].into_boxed_slice();
+        self.read(0, &mut copy);
+        let (from, len) = (copy.as_ptr(), copy.len() as u64);
+        self.0 = match self.atom() {
+            1 => Source::Contiguous(from, len),
+            atom => Source::Gather(Box::new(Atoms { from, atom }), len),
+        };
+        copy
+    }
+
     /// Bytes that are not to be separated.
     pub(crate) fn atom(&self) -> u64 {
         match &self.0 {
@@ -87,6 +102,27 @@ impl TrustedSource {
             Source::Contiguous(..) => None,
             Source::Gather(layout, _) => layout.local(),
         }
+    }
+}
+
+/// Consecutive bytes, of which some are not to be separated.
+struct Atoms {
+    from: *const u8,
+    atom: u64,
+}
+
+// SAFETY: whoever makes one vouches for the memory, on whatever thread.
+unsafe impl Send for Atoms {}
+
+impl Gather for Atoms {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        let from = self.from.wrapping_add(position as usize);
+        // SAFETY: within the memory by the caller's promise.
+        unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+    }
+
+    fn atom(&self) -> u64 {
+        self.atom
     }
 }
 
@@ -200,5 +236,36 @@ impl super::Scatter for Shifted {
     unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
         // SAFETY: the caller's bytes lie within what is behind `by`, hence within the whole layout.
         unsafe { self.layout.write(position + self.by, bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that count from 0, in atoms of twelve bytes.
+    struct Counting;
+
+    impl Gather for Counting {
+        unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+            (position as u8..).zip(out).for_each(|(number, to)| *to = number);
+        }
+
+        fn atom(&self) -> u64 {
+            12
+        }
+    }
+
+    #[test]
+    fn atoms_stay_whole_in_a_copy() {
+        // SAFETY: it names no memory.
+        let mut source = unsafe { TrustedSource::new(Source::Gather(Box::new(Counting), 100)) };
+        // SAFETY: the copy lives until the end of the test.
+        let _copy = unsafe { source.become_copy() };
+        assert_eq!(source.packet_bytes(50, 100), 48);
+        let mut bytes = [0; 3];
+        source.read(48, &mut bytes);
+        assert_eq!(bytes, [48, 49, 50]);
+        assert_eq!(source.len(), 100);
     }
 }

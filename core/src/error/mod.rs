@@ -45,6 +45,13 @@ pub enum Error {
         task: u32,
     },
 
+    /// The target has purged this task, or was started anew, before it had what was sent to it.
+    #[error("task {task} has purged this task, or was started anew: what was under way to it is lost")]
+    PurgedBy {
+        /// The task that has purged this one.
+        task: u32,
+    },
+
     /// A collective call after a task's process was replaced, or after a purge in the midst of an
     /// allgather.
     #[error(
@@ -397,12 +404,24 @@ impl From<SetError> for Error {
 }
 
 impl Error {
+    /// The same for a call of another name: an interface above has names of its own, and its
+    /// programs know no others.
+    #[must_use]
+    pub fn in_call(self, name: &'static str) -> Self {
+        match self {
+            Self::NotAllowed { place, remedy, .. } => Self::NotAllowed { call: name, place, remedy },
+            other => other,
+        }
+    }
+
     /// The code that the C and Fortran interfaces return for this error.
     pub fn code(&self) -> LapiCode {
         match self {
             Self::InvalidTarget { .. } => LapiCode::ERR_TGT,
             Self::TargetDown { .. } | Self::NoConnectivity { .. } => LapiCode::ERR_NO_CONNECTIVITY,
-            Self::Purged { .. } | Self::CollectivesOver { .. } => LapiCode::ERR_TGT_PURGED,
+            Self::Purged { .. } | Self::PurgedBy { .. } | Self::CollectivesOver { .. } => {
+                LapiCode::ERR_TGT_PURGED
+            }
             Self::Refused(refusal) => refusal.code(),
             Self::Timeout { .. } | Self::InitTimeout { .. } => LapiCode::ERR_TIMEOUT,
             Self::MemoryExhausted { .. } => LapiCode::ERR_MEMORY_EXHAUSTED,

@@ -52,7 +52,7 @@ impl Context {
                     return match peer.state {
                         PeerState::Up if peer.life == mark.life => Ok(None),
                         // It has purged this task, or was started anew: nobody will answer.
-                        PeerState::Up => Err(Error::Purged { task: mark.peer }.into()),
+                        PeerState::Up => Err(Error::PurgedBy { task: mark.peer }.into()),
                         _ => Err(peer.refusal(mark.peer).into()),
                     };
                 }

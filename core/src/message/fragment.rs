@@ -4,7 +4,7 @@
 use super::bulk::BULK_PIECE;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
-use super::{Direction, Operation, Outgoing, Pull, SLICE, Source, TrustedSource, Waiting};
+use super::{Direction, Operation, Outgoing, Pull, SLICE, TrustedSource, Waiting};
 use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::Notify;
@@ -95,11 +95,8 @@ impl Locked<'_> {
         source: &mut TrustedSource,
         origin: &mut Notify,
     ) -> Box<[u8]> {
-        let mut copy = vec![0; source.len() as usize].into_boxed_slice();
-        self.out(|_| source.read(0, &mut copy));
-        let all = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
         // SAFETY: the copy lives as long as the message, which keeps it beside its source.
-        *source = unsafe { TrustedSource::new(all) };
+        let copy = self.out(|_| unsafe { source.become_copy() });
         self.sending.copies += 1;
         std::mem::take(origin).notify(self, peer, Ok(()));
         copy

@@ -230,8 +230,10 @@ impl Locked<'_> {
             && self.keys_lead_to(target)
             && let Some(local) = source.contiguous().map(<*const u8>::cast_mut)
         {
+            // Whoever uses the buffer when the call has returned must not change what is under way.
+            let copied = self.must_copy(len, 0, &origin);
             let memory = Memory { direction: Direction::Out, local, remote, len, checked };
-            if let Some(transfer) = self.transfer_by_key(target, memory)? {
+            if !copied && let Some(transfer) = self.transfer_by_key(target, memory)? {
                 let silent = completion.is_none() && target_counter == 0;
                 if silent && self.put_without_word(target, &transfer) {
                     origin.notify(self, target, Ok(()));
@@ -240,7 +242,7 @@ impl Locked<'_> {
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }
-            if !self.must_copy(len, 0, &origin)
+            if !copied
                 // SAFETY: the source is vouched for until it is told, when the target has fetched
                 // it.
                 && let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) }

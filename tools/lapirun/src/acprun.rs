@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lapis_core::bootstrap::MAX_TASKS;
+use lapis_core::bootstrap::{MAX_TASKS, MOST_MEMORY};
 
 use crate::cli::finish;
 use crate::hosts::{self, Host};
@@ -61,9 +61,6 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 const LONG: &str = "--acp-";
-
-/// The most memory of a kind that acp_init takes.
-const MOST_BYTES: u64 = (1 << 44) - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
@@ -246,8 +243,8 @@ impl Line {
             Meaning::Remote => self.remote = Some(value),
             Meaning::Address => self.address = Some(value),
             Meaning::Size(of) => {
-                let bytes = value.parse().ok().filter(|bytes| (1..=MOST_BYTES).contains(bytes));
-                let expected = || bad(format!("a number of bytes from 1 to {MOST_BYTES} is expected"));
+                let bytes = value.parse().ok().filter(|bytes| (1..=MOST_MEMORY).contains(bytes));
+                let expected = || bad(format!("a number of bytes from 1 to {MOST_MEMORY} is expected"));
                 let bytes = bytes.ok_or_else(expected)?;
                 self.sizes.push(format!("{LONG}startermemsize{of}={bytes}").into());
             }

@@ -6,11 +6,6 @@ mod common;
 use common::*;
 use std::time::Duration;
 
-/// A job of `tasks` tasks on this machine.
-fn job(tasks: u32, scenario: &str) -> Job {
-    Job::new().args(&["-n", &tasks.to_string()]).task(scenario)
-}
-
 #[test]
 fn two_tasks_exchange_messages_of_all_sizes() {
     let done = job(2, "mix 10").run().expect(0);
@@ -123,104 +118,6 @@ fn strangers_and_replays_change_nothing() {
     for what in ["refused ", "attacked "] {
         let count = done.sum_of(what);
         assert!(count > 100, "{what}{count}: {done:?}");
-    }
-}
-
-#[test]
-fn a_purged_task_can_be_resumed() {
-    let done = job(2, "purge").run().expect(0);
-    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-    let done =
-        job(2, "purge").env("LAPIS_CHAOS", "drop=0.1,dup=0.1,reorder=0.1,mtu=1400,seed=5").run().expect(0);
-    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-}
-
-#[test]
-fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
-    // With two tasks the kernel keeps strangers out, and a new process is one until the old one is
-    // purged.
-    for (tasks, how) in [(3, "unaware"), (3, "aware"), (2, "aware")] {
-        for (interrupts, chaos) in
-            [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,mtu=1400,seed=3")]
-        {
-            let n = tasks.to_string();
-            let mut job = Job::new().args(&["-n", &n, "--restart", "1"]).task(&format!("reborn {how}"));
-            if interrupts {
-                job = job.env("UDP_JOB_INTERRUPTS", "1");
-            }
-            if !chaos.is_empty() {
-                job = job.env("LAPIS_CHAOS", chaos);
-            }
-            let done = job.run().expect(0);
-            assert_eq!(done.lines_with("ok task").len(), tasks, "{how}: {done:?}");
-            assert_eq!(done.lines_with("life 1").len(), 1, "{how}: {done:?}");
-        }
-    }
-}
-
-#[test]
-fn a_task_is_started_anew_whatever_its_clock_says() {
-    let Some((shim, folder)) = shifted_clock("restarted") else { return skip() };
-    for seconds in ["-1", "-3600", "3600"] {
-        let lives = folder.join(seconds);
-        std::fs::create_dir_all(&lives).expect("a folder");
-        let mut job = Job::new().args(&["-n", "3", "--restart", "1"]).task("reborn aware");
-        for (name, value) in [
-            ("LD_PRELOAD", shim.to_str().expect("plain")),
-            ("CLOCK_SHIFT", seconds),
-            ("CLOCK_LIVES", lives.to_str().expect("plain")),
-        ] {
-            job = job.env(name, value);
-        }
-        let done = job.run().expect(0);
-        assert_eq!(done.lines_with("ok task").len(), 3, "{seconds} s: {done:?}");
-        assert_eq!(done.lines_with("life 1").len(), 1, "{seconds} s: {done:?}");
-        assert_eq!(std::fs::read_dir(&lives).expect("a folder").count(), 3, "the clocks were not looked at");
-    }
-    std::fs::remove_dir_all(folder).expect("ours");
-}
-
-#[test]
-fn a_context_that_is_made_again_works_whatever_the_clock_says() {
-    let Some((shim, folder)) = shifted_clock("recreated") else { return skip() };
-    for seconds in ["-3600", "-1", "3600"] {
-        let set = folder.join(format!("set{seconds}"));
-        let mut job = job(3, "mix-again 1").env("LAPIS_CHAOS", "delay=3ms,dup=0.3,seed=4");
-        for (name, value) in [
-            ("LD_PRELOAD", shim.to_str().expect("plain")),
-            ("CLOCK_SHIFT", seconds),
-            ("CLOCK_WHEN", set.to_str().expect("plain")),
-        ] {
-            job = job.env(name, value);
-        }
-        let done = job.run().expect(0);
-        assert_eq!(done.lines_with("ok task").len(), 6, "{seconds} s: {done:?}");
-        assert!(set.exists(), "the clock was not set");
-    }
-    std::fs::remove_dir_all(folder).expect("ours");
-}
-
-#[test]
-fn a_fence_of_all_fails_everywhere_when_a_task_in_it_is_started_anew() {
-    for (tasks, interrupts) in [("2", false), ("3", false), ("5", true)] {
-        let mut job = Job::new().args(&["-n", tasks, "--restart", "1"]).task("reborn-fenced");
-        if interrupts {
-            job = job.env("UDP_JOB_INTERRUPTS", "1");
-        }
-        let done = job.run().expect(0);
-        assert_eq!(done.lines_with("ok task").len().to_string(), tasks, "{done:?}");
-    }
-}
-
-#[test]
-fn barriers_survive_purges_and_teams_say_that_they_are_over() {
-    for seed in 0..3 {
-        let mut job = job(4, "teams");
-        if seed > 0 {
-            job = job.env("LAPIS_CHAOS", &format!("drop=0.1,dup=0.1,reorder=0.1,mtu=1400,seed={seed}"));
-        }
-        let done = job.run().expect(0);
-        assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
     }
 }
 
@@ -491,8 +388,4 @@ fn every_network_is_a_path_up_to_eight_and_bridges_are_none() {
         let all = format!("paths {:?}", vec![true; paths]);
         assert_eq!(done.lines_with(&all).len(), 2, "{rails} rails, {wish}: {done:?}");
     }
-}
-
-fn skip() {
-    eprintln!("skipped: network namespaces need root, iproute2 and nftables");
 }

@@ -20,6 +20,7 @@ pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_i
         let colour = known.ok_or(Error::Color).of("color", color)?;
         let registered = process.regions().register(addr.expose_provenance(), size as u64, colour);
         let key = registered.size_of("size", size as u64)?;
+        process.colours.note(colour);
         let world = process.world();
         Ok(world.space.address(world.rank, key))
     })

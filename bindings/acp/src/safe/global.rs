@@ -185,6 +185,7 @@ impl<'job, T: Plain> Registered<'job, T> {
         let base = memory.as_mut_ptr().expose_provenance();
         let len = size_of_val(memory.as_slice()) as u64;
         let key = job.process.regions().register(base, len, color)?;
+        job.process.colours.note(color);
         Ok(Self { job, memory, key })
     }
 

@@ -3,7 +3,7 @@
  *
  * colours COUNT COLOUR [FILE]: there are COUNT colours. Rank 0 copies to memory of rank 1 with this
  * COLOUR and back, once or until there is such a FILE. Where there are three, rank 2 copies from rank
- * 0's memory to that of rank 1.
+ * 0's memory to that of rank 1. COLOUR none: nobody uses another colour than 0.
  * tasks: 2
  */
 #include "acheck.h"
@@ -44,11 +44,13 @@ int main(int argc, char **argv)
 {
     join(&argc, &argv);
     int count = argc > 1 ? atoi(argv[1]) : 1, colour = argc > 2 ? atoi(argv[2]) : 0;
+    int none = argc > 2 && strcmp(argv[2], "none") == 0;
     GIVES(count, acp_colors());
-    addresses(count);
+    if (!none)
+        addresses(count);
 
     /* That of the memory elsewhere counts, in both directions: what is here has another one. */
-    acp_atkey_t key = acp_register_memory(data, SIZE, me == 0 ? (colour + 1) % count : colour);
+    acp_atkey_t key = acp_register_memory(data, SIZE, me == 0 && !none ? (colour + 1) % count : colour);
     acp_atkey_t variable = acp_register_memory(counter, sizeof counter, colour);
     CHECK(key != ACP_ATKEY_NULL && variable != ACP_ATKEY_NULL);
     acp_ga_t here = acp_query_ga(key, data), result = acp_query_ga(variable, counter + 1);

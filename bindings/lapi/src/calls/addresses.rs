@@ -56,9 +56,10 @@ pub(crate) unsafe extern "C" fn address_init(
     my_addr: *mut c_void,
     add_tab: *mut *mut c_void,
 ) -> c_int {
-    cold("LAPI_Address_init", || {
+    const NAME: &str = "LAPI_Address_init";
+    cold(NAME, || {
         let instance = usable(hndl, add_tab.is_null())?;
-        for (task, address) in exchange(&instance, my_addr.addr() as u64)?.enumerate() {
+        for (task, address) in exchange(&instance, NAME, my_addr.addr() as u64)?.enumerate() {
             // SAFETY: by the guide, the table has an entry for each task.
             unsafe { *add_tab.add(task) = std::ptr::with_exposed_provenance_mut(address as usize) };
         }
@@ -72,9 +73,10 @@ pub(crate) unsafe extern "C" fn address_init64(
     my_addr: lapi_long_t,
     add_tab: *mut lapi_long_t,
 ) -> c_int {
-    cold("LAPI_Address_init64", || {
+    const NAME: &str = "LAPI_Address_init64";
+    cold(NAME, || {
         let instance = usable(hndl, add_tab.is_null())?;
-        for (task, address) in exchange(&instance, my_addr)?.enumerate() {
+        for (task, address) in exchange(&instance, NAME, my_addr)?.enumerate() {
             // SAFETY: by the guide, the table has an entry for each task.
             unsafe { *add_tab.add(task) = address };
         }
@@ -94,8 +96,8 @@ fn usable(hndl: lapi_handle_t, no_table: bool) -> Outcome<Entered> {
     Ok(instance)
 }
 
-fn exchange(instance: &Instance, address: u64) -> Outcome<impl Iterator<Item = u64>> {
-    let all = collectively(instance, || instance.context.all_gather(&address.to_le_bytes()))?;
+fn exchange(instance: &Instance, name: &'static str, address: u64) -> Outcome<impl Iterator<Item = u64>> {
+    let all = collectively(instance, name, || instance.context.all_gather(&address.to_le_bytes()))?;
     let all: Vec<_> =
         all.chunks_exact(8).map(|word| u64::from_le_bytes(std::array::from_fn(|b| word[b]))).collect();
     for (task, theirs) in (0..).zip(&all).filter(|(_, theirs)| **theirs != address) {

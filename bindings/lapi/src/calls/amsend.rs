@@ -2,6 +2,7 @@
 
 use super::transfer::{count, hint};
 use crate::abi::*;
+use crate::code::names_handler;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::notify::send_notify;
 use crate::handles::{self, Instance};
@@ -40,7 +41,6 @@ pub(crate) unsafe extern "C" fn amsend(
     let counters = tgt_cntr.addr() | org_cntr.addr() | cmpl_cntr.addr();
     if counters == 0
         && uhdr_len == 0
-        && handler != 0
         && (udata_len == 0 || !udata.is_null())
         && let Ok(instance) = handles::live(hndl)
     {
@@ -96,28 +96,11 @@ unsafe fn send_data_otherwise(
         Ok(instance) => instance,
         Err(code) => return code,
     };
+    let nothing = (null_mut(), 0);
+    let data = (udata, udata_len);
+    let tell = Tell { tgt_cntr: 0, org_cntr: null_mut(), cmpl_cntr: null_mut() };
     // SAFETY: the caller's promise.
-    let sent = udata_len <= Short::LONGEST
-        && unsafe {
-            let portable = instance.code.portable(tgt, handler);
-            instance.context.try_send_short(&Short::plain(tgt, portable, bytes(udata.cast(), udata_len)))
-        };
-    if sent {
-        return LAPI_SUCCESS;
-    }
-    let message = Am {
-        tgt,
-        hdr_hdl: handler,
-        uhdr: null_mut(),
-        uhdr_len: 0,
-        udata,
-        udata_len,
-        tgt_cntr: 0,
-        origin: Notify::None,
-        cmpl_cntr: null_mut(),
-    };
-    // SAFETY: the caller's promise.
-    code(unsafe { send(&instance, message, Bulk::AsConfigured) })
+    unsafe { send_any(&instance, (tgt, handler), nothing, data, tell) }
 }
 
 /// Does what the receiver of a message wants.
@@ -144,13 +127,38 @@ unsafe extern "C" fn amsend_any(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let (hdr_hdl, tgt_cntr) = (hdr_hdl.addr() as u64, tgt_cntr.addr() as u64);
-    // Most messages are short: whatever speaks against that is the general path's to find.
-    let sound = hdr_hdl != 0 && cmpl_cntr.is_null() && (udata_len == 0 || !udata.is_null());
-    if sound
-        && udata_len <= Short::LONGEST
-        && let Ok(instance) = handles::get(hndl)
-    {
+    let instance = match handles::get(hndl) {
+        Ok(instance) => instance,
+        Err(code) => return code,
+    };
+    let tell = Tell { tgt_cntr: tgt_cntr.addr() as u64, org_cntr, cmpl_cntr };
+    let handler = hdr_hdl.addr() as u64;
+    // SAFETY: the caller's promise.
+    unsafe { send_any(&instance, (tgt, handler), (uhdr, uhdr_len), (udata, udata_len), tell) }
+}
+
+/// The counters of an active message.
+struct Tell {
+    tgt_cntr: u64,
+    org_cntr: *mut lapi_cntr_t,
+    cmpl_cntr: *mut lapi_cntr_t,
+}
+
+/// Sends a message as a short one if it is one, or else in the general way.
+///
+/// # Safety
+/// As for LAPI_Amsend.
+#[inline(always)]
+unsafe fn send_any(
+    instance: &Instance,
+    (tgt, hdr_hdl): (c_uint, u64),
+    (uhdr, uhdr_len): (*mut c_void, c_uint),
+    (udata, udata_len): (*mut c_void, c_ulong),
+    Tell { tgt_cntr, org_cntr, cmpl_cntr }: Tell,
+) -> c_int {
+    // Whatever speaks against a short message is the general way's to find.
+    let sound = names_handler(hdr_hdl) && cmpl_cntr.is_null() && (udata_len == 0 || !udata.is_null());
+    if sound && udata_len <= Short::LONGEST {
         // SAFETY: the caller's promise.
         let sent = unsafe {
             let data = bytes(udata.cast(), udata_len);
@@ -158,22 +166,19 @@ unsafe extern "C" fn amsend_any(
             if uhdr_len == 0 && tgt_cntr == 0 {
                 instance.context.try_send_short(&Short::plain(tgt, handler, data))
             } else {
-                send_short(&instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)
+                send_short(instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)
             }
         };
         if sent {
             // SAFETY: the caller's promise.
-            unsafe { count(&instance, org_cntr, tgt) };
+            unsafe { count(instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }
     }
     let origin = Notify::counter(org_cntr.cast::<Counter>());
     let message = Am { tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, origin, cmpl_cntr };
-    match handles::get(hndl) {
-        // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { send(&instance, message, Bulk::AsConfigured) }),
-        Err(code) => code,
-    }
+    // SAFETY: the caller's promise.
+    code(unsafe { send(instance, message, Bulk::AsConfigured) })
 }
 
 /// A short message with a user header, a target counter or both. False: it can't go this way,
@@ -248,6 +253,9 @@ pub(super) unsafe fn user_header<'a>(
     // A handler that is NULL is the target's error if nobody checks here.
     if handler == 0 && instance.context.checks() {
         return Err(LAPI_ERR_HDR_HNDLR_NULL);
+    }
+    if handler != 0 && !names_handler(handler) {
+        return Err(LAPI_ERR_ADDR_HNDL_RANGE);
     }
     if tgt >= instance.context.tasks() {
         return Err(LAPI_ERR_TGT);

@@ -80,7 +80,7 @@ pub(crate) unsafe extern "C" fn waitcntr(
             counter.end_wait();
             return Err(LAPI_ERR_MULTIPLE_WAITERS);
         };
-        let left = left.map_err(failure::of)?;
+        let left = left.map_err(failure::of_wait("LAPI_Waitcntr"))?;
         if !cur_cntr_val.is_null() {
             // SAFETY: not null; the caller's promise.
             unsafe { *cur_cntr_val = left };

@@ -3,6 +3,7 @@
 use super::amsend::user_header;
 use super::transfer::hint;
 use crate::abi::*;
+use crate::copying::{Counts, covered};
 use crate::dgsp::layout::{self, SHORT};
 use crate::dgsp::registry::{self, Program};
 use crate::failure::{self, Outcome};
@@ -11,7 +12,7 @@ use crate::handlers::notify::send_notify;
 use crate::handles::Instance;
 use lapis_core::config::{Config, Environment};
 use lapis_core::message::{AmSend, Bulk, Short};
-use lapis_core::{Counter, Error, Notify};
+use lapis_core::{Counter, Notify};
 use lapis_dgsp::{Density, Descriptor, ErrorCode, Fault, Registered};
 use std::mem::offset_of;
 
@@ -248,7 +249,7 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
             origin: send_notify(c.org_cntr, c.shdlr, c.sinfo),
             completion: Notify::counter(c.cmpl_cntr.cast::<Counter>()),
         };
-        send(instance, message, atom, hint(c.flags)).map_err(failure::of)
+        send(instance, message, atom, hint(c.flags))
     }
 }
 
@@ -276,15 +277,21 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
 
 /// # Safety
 /// As for [`lapis_core::Context::am_send`].
-unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) -> Result<(), Error> {
+unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) -> Outcome {
     if atom == 0 {
         // Bulk transfer moves one piece of memory: a layout that is none here goes by packets
         // whatever the flags wish.
         // SAFETY: the caller's promise.
-        return unsafe { instance.context.am_send_by(message, bulk) };
+        return unsafe { instance.context.am_send_by(message, bulk) }.map_err(failure::of);
     }
-    let header = [message.user_header, &note(atom)].concat();
-    let message = AmSend { handler: ATOMS | message.handler, user_header: &header, ..message };
+    let note = note(atom);
+    let header = [message.user_header, &note].concat();
+    let program = message.source.len() + message.user_header.len() as u64;
+    let counts = Counts { program, added: note.len() as u64 };
     // SAFETY: the caller's promise.
-    unsafe { instance.context.am_send(message) }
+    unsafe {
+        let source = covered(&instance.context, counts, message.source)?;
+        let message = AmSend { handler: ATOMS | message.handler, user_header: &header, source, ..message };
+        instance.context.am_send(message).map_err(failure::of)
+    }
 }

@@ -216,7 +216,7 @@ pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
         drop(handles::get(hndl)?);
         let instance = handles::withdraw(hndl)?;
         if let Err(error) = instance.context.terminate() {
-            let code = failure::of(error);
+            let code = failure::of_wait("LAPI_Term")(error);
             // A forked child has no context to end; one that can't end now stays in use.
             if code == LAPI_ERR_HNDL_INVALID {
                 return Err(code);

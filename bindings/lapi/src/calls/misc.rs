@@ -1,22 +1,23 @@
 //! LAPI_Fence, LAPI_Gfence, LAPI_Probe, LAPI_Msgpoll and LAPI_Msg_string.
 
 use crate::abi::*;
-use crate::failure::{self, Outcome, code, cold};
+use crate::failure::{self, Outcome, code, cold, of_wait};
 use crate::handles::{self, Instance};
 use lapis_core::LapiCode;
 use lapis_core::sync::Ordering;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Runs a collective call while no other thread of this task runs one: the order is the program's
-/// business, that they don't mix is ours.
+/// business, that they don't mix is ours. `name`: the call's.
 //= LAPI Guide, Making global fence calls, calls of several threads are serialized
 pub(super) fn collectively<T>(
     instance: &Instance,
+    name: &'static str,
     call: impl FnOnce() -> lapis_core::Result<T>,
 ) -> Outcome<T> {
     // SYNC: Acquire pairs with the Release of `Turn::drop`.
     let take = || !instance.collective.swap(true, Ordering::Acquire);
-    instance.context.wait_until(take).map_err(failure::of)?;
+    instance.context.wait_until(take).map_err(of_wait(name))?;
     struct Turn<'a>(&'a Instance);
     impl Drop for Turn<'_> {
         fn drop(&mut self) {
@@ -26,29 +27,31 @@ pub(super) fn collectively<T>(
         }
     }
     let _turn = Turn(instance);
-    call().map_err(failure::of)
+    call().map_err(of_wait(name))
 }
 
 //= LAPI Guide, LAPI_Fence, waits for the data of all operations
 pub(crate) unsafe extern "C" fn fence(hndl: lapi_handle_t) -> c_int {
-    cold("LAPI_Fence", || complete(&*handles::get(hndl)?))
+    const FENCE: &str = "LAPI_Fence";
+    cold(FENCE, || complete(&*handles::get(hndl)?, FENCE))
 }
 
 /// Core's fence, and the vector gets, whose answers are messages of their own.
-fn complete(instance: &Instance) -> Outcome {
+fn complete(instance: &Instance, name: &'static str) -> Outcome {
     let gets = instance.gets.mark();
-    instance.context.fence().map_err(failure::of)?;
-    instance.context.wait_until(|| instance.gets.done(gets)).map_err(failure::of)
+    instance.context.fence().map_err(of_wait(name))?;
+    instance.context.wait_until(|| instance.gets.done(gets)).map_err(of_wait(name))
 }
 
 //= LAPI Guide, LAPI_Gfence, fences and synchronizes all tasks
 pub(crate) unsafe extern "C" fn gfence(hndl: lapi_handle_t) -> c_int {
-    cold("LAPI_Gfence", || {
+    const GFENCE: &str = "LAPI_Gfence";
+    cold(GFENCE, || {
         let instance = handles::get(hndl)?;
         // Not after a fence that waits for whoever is not there any more.
         instance.context.collectives_go_on().map_err(failure::of)?;
-        complete(&instance)?;
-        collectively(&instance, || instance.context.gfence())
+        complete(&instance, GFENCE)?;
+        collectively(&instance, GFENCE, || instance.context.gfence())
     })
 }
 

@@ -123,7 +123,7 @@ fn wait(instance: &Instance, counter: &Counter, val: c_int) -> Outcome {
         purged = watched.unwrap_or_else(|| instance.purges.load(Ordering::Relaxed) != before);
         purged
     };
-    instance.context.wait_quietly(done, None).map_err(failure::of)?;
+    instance.context.wait_quietly(done, None).map_err(failure::of_wait("LAPI_Nopoll_wait"))?;
     if purged { Err(LAPI_ERR_TGT_PURGED) } else { Ok(()) }
 }
 

@@ -1,21 +1,22 @@
 //! Core's hook for messages: which handler one is for.
 
-use super::address::handler_address;
+use super::address::{handler_address, raise_later};
 use super::call::call;
 use super::internal::{AMV, ANSWER, ATOMS, GET, INTERNAL, PUT};
-use crate::code::RELATIVE;
+use crate::code::{FIRST_ADDRESS, RELATIVE};
 use crate::vector::{amv, get, put};
 use lapis_core::handlers::Incoming;
-use lapis_core::{Context, Delivery};
+use lapis_core::{Context, Delivery, Error};
 
 /// Calls the header handler of an active message.
 ///
 /// # Safety
 /// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or
-/// [`RELATIVE`] set.
+/// [`RELATIVE`] set, or is below [`FIRST_ADDRESS`].
 //= LAPI Guide, LAPI_Amsend, the header handler
 pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
-    if handler & (INTERNAL | RELATIVE) != 0 {
+    // Neither too low for an address nor too high.
+    if handler.wrapping_sub(FIRST_ADDRESS) >= RELATIVE - FIRST_ADDRESS {
         // SAFETY: the caller's promise.
         return unsafe { not_by_address(context, handler, incoming) };
     }
@@ -30,6 +31,10 @@ unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_
     if handler & INTERNAL != 0 {
         // SAFETY: the caller's promise.
         return Some(unsafe { to_internal(context, handler, incoming) });
+    }
+    if handler < FIRST_ADDRESS {
+        raise_later(context, incoming.source, Error::HeaderHandlerNull { origin: incoming.source, handler });
+        return Some(Delivery::bury());
     }
     match handler_address(context, handler, incoming.source) {
         // SAFETY: the caller's promise: a function of the program or of an object that the origin

@@ -1,9 +1,10 @@
 //! What the target needs to know of a layout: descriptions, and data that comes behind them.
 
-use super::layout::{Layout, Stream, reserved};
+use super::layout::{Layout, Stream};
+use crate::copying::{Counts, covered};
 use crate::failure::Outcome;
 use lapis_core::Context;
-use lapis_core::message::{Destination, Gather, Scatter, Source};
+use lapis_core::message::{Destination, Scatter, Source};
 use lapis_core::{Delivery, Run};
 
 /// The words of a description or user header.
@@ -21,38 +22,17 @@ pub(crate) fn shape_of(word: u64) -> (i32, u32) {
     ((word >> 32) as i32, word as u32)
 }
 
-/// Bytes that the message owns.
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Gather for Bytes {
-    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        let at = position as usize;
-        out.copy_from_slice(&self.0[at..at + out.len()]);
-    }
-}
-
 /// The data of a message with a description, behind a user header of the program's of so many
-/// bytes.
-///
-/// Core copies what MP_REXMIT_BUF_SIZE covers, and counts the description and the word behind the
-/// user header. The program does not, so what lies between the two counts is copied here.
+/// bytes and a word of ours.
 ///
 /// # Safety
 /// The layout's memory can be read until the message's origin is told.
-//= LAPI Guide, Send-side copy of small messages
-pub(super) unsafe fn source(context: &Context, mut stream: Stream, user_header: usize) -> Outcome<Source> {
+pub(super) unsafe fn source(context: &Context, stream: Stream, user_header: usize) -> Outcome<Source> {
     const SHAPE: u64 = 8;
-    let covered = *context.config().rexmit_buf_size.get() as u64;
-    let (len, header) = (stream.len(), user_header as u64);
-    let by_program = stream.layout.len() + header <= covered;
-    if !by_program || len + header + SHAPE <= covered {
-        return Ok(Source::Gather(Box::new(stream), len));
-    }
-    let mut copy = reserved(len as usize)?;
-    copy.resize(len as usize, 0);
+    let (len, data) = (stream.len(), stream.layout.len());
+    let counts = Counts { program: data + user_header as u64, added: len - data + SHAPE };
     // SAFETY: the caller's promise.
-    unsafe { stream.read(0, &mut copy) };
-    Ok(Source::Gather(Box::new(Bytes(copy)), len))
+    unsafe { covered(context, counts, Source::Gather(Box::new(stream), len)) }
 }
 
 /// Delivers data behind a description of `need` bytes into the layout that `build` makes of it.

@@ -1,10 +1,11 @@
 //! Gets between vectors: a request with the target's blocks, and an answer with their bytes.
 
-use super::description::{Bytes, plainly, shape_of, shape_word, words};
+use super::description::{plainly, shape_of, shape_word, words};
 use super::layout::Layout;
 use super::pending::Get;
 use super::put::description_len;
 use crate::abi::compl_hndlr_t;
+use crate::copying::Bytes;
 use crate::failure::{self, Outcome};
 use crate::handlers::internal::{ANSWER, GET};
 use crate::handlers::notify::{get_notify, raw};
@@ -65,7 +66,7 @@ pub(crate) unsafe fn send(
         target: tgt,
         handler: GET,
         user_header: &header,
-        source: Source::Gather(Box::new(Bytes(description)), len),
+        source: Source::Gather(Box::new(Bytes { bytes: description, atom: 1 }), len),
         target_counter: 0,
         origin: Notify::None,
         completion: Notify::None,

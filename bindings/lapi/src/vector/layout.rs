@@ -161,7 +161,7 @@ impl Layout {
 /// A vector for so many entries. Programs may pass as many blocks as they have memory for: what the
 /// copy of their list takes may not be there.
 //= LAPI Guide, LAPI_Putv, LAPI_ERR_MEMORY_EXHAUSTED
-pub(super) fn reserved<T>(entries: usize) -> Outcome<Vec<T>> {
+pub(crate) fn reserved<T>(entries: usize) -> Outcome<Vec<T>> {
     let mut all = Vec::new();
     all.try_reserve_exact(entries).map_err(|_| LAPI_ERR_MEMORY_EXHAUSTED)?;
     Ok(all)

@@ -30,11 +30,14 @@ int main(int argc, char **argv)
     OK(LAPI_Qenv(hndl, NUM_TASKS, &tasks));
     lock.Util_type = LAPI_GET_THREAD_FUNC;
     OK(LAPI_Util(hndl, (lapi_util_t *)&lock));
+    /* What is in the table can't be an address. */
+    OK(LAPI_Addr_set(hndl, (void *)300, 78));
     OK(LAPI_Gfence(hndl));
     OK(LAPI_Amsend(hndl, (me + 1) % tasks, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL));
     OK(LAPI_Amsend(hndl, (me + 1) % tasks, (void *)77, NULL, 0, NULL, 0, NULL, NULL, NULL));
+    OK(LAPI_Amsend(hndl, (me + 1) % tasks, (void *)78, NULL, 0, NULL, 0, NULL, NULL, NULL));
     OK(LAPI_Gfence(hndl));
-    while (heard < 2)
+    while (heard < 3)
         OK(LAPI_Probe(hndl));
     OK(LAPI_Gfence(hndl));
     OK(LAPI_Term(hndl));

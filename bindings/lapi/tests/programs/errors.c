@@ -118,6 +118,25 @@ static void addresses(void)
     GIVES(LAPI_ERR_RET_PTR_NULL, LAPI_Address_init64(hndl, 0, NULL));
 }
 
+/* Behind the indexes come numbers that are no addresses either. */
+static void no_handlers(void)
+{
+    int size;
+    OK(LAPI_Qenv(hndl, LOC_ADDRTBL_SZ, &size));
+    for (int i = 0; i < 4; i++) {
+        void *number = (void *)(uintptr_t)(i < 2 ? size + i : 4095);
+        lapi_xfer_t xfer;
+        memset(&xfer, 0, sizeof xfer);
+        xfer.Am.Xfer_type = LAPI_AM_XFER;
+        xfer.Am.tgt = me;
+        xfer.Am.hdr_hdl = (lapi_long_t)(uintptr_t)number;
+        GIVES(LAPI_ERR_ADDR_HNDL_RANGE, LAPI_Amsend(hndl, me, number, NULL, 0, memory, 8, NULL, NULL, NULL));
+        GIVES(LAPI_ERR_ADDR_HNDL_RANGE, LAPI_Amsend(hndl, me, number, memory, 8, NULL, 0, NULL, &cntr, NULL));
+        GIVES(LAPI_ERR_ADDR_HNDL_RANGE, LAPI_Amsendv(hndl, me, number, NULL, 0, NULL, NULL, NULL, NULL));
+        GIVES(LAPI_ERR_ADDR_HNDL_RANGE, LAPI_Xfer(hndl, &xfer));
+    }
+}
+
 static void messages(void)
 {
     int longest;
@@ -127,6 +146,7 @@ static void messages(void)
     /* Unchecked, that is the target's error. */
     if (checking)
         GIVES(LAPI_ERR_HDR_HNDLR_NULL, LAPI_Amsend(hndl, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL));
+    no_handlers();
     GIVES(LAPI_ERR_TGT, LAPI_Amsend(hndl, tasks, (void *)header, NULL, 0, NULL, 0, NULL, NULL, NULL));
     GIVES(LAPI_ERR_UHDR_NULL, LAPI_Amsend(hndl, me, (void *)header, NULL, 8, NULL, 0, NULL, NULL, NULL));
     GIVES(LAPI_ERR_UHDR_LEN, LAPI_Amsend(hndl, me, (void *)header, uhdr, longest + 4, NULL, 0, NULL, NULL, NULL));

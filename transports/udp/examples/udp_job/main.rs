@@ -38,7 +38,7 @@ fn main() -> std::process::ExitCode {
         "cut" => cut(),
         "watch" => watch(),
         "paths" => paths(),
-        "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
+        "reborn" => restart::run(restart::Signs::of(&args[3..]).as_ref()),
         "reborn-fenced" => restart::fenced(),
         "teams" => restart::teams(),
         other => panic!("unknown scenario {other}"),

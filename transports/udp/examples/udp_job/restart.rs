@@ -5,10 +5,11 @@ use lapis::{Context, Delivery, Destination, Error, Result};
 use lapis_collectives::{CollectiveError, Group, Operator, Team};
 use lapis_patience::Patience;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Messages that each side sends the other after the restart.
 const AFTER: u32 = 200;
@@ -51,6 +52,8 @@ struct Heard {
     /// The process that is about to die.
     last_words: AtomicU64,
     farewells: AtomicU64,
+    /// Who has sent which message while the news of a death came.
+    between: Mutex<HashSet<(u32, u32)>>,
 }
 
 /// The last words of a task that is about to die.
@@ -58,6 +61,11 @@ const LAST_WORDS: u32 = u32::MAX;
 
 /// The last words of a task that has nothing to wait for.
 const FAREWELL: u32 = u32::MAX - 1;
+
+/// Says in place of a life which message was being sent while the news of the death came: it may be
+/// for either process. [`NONE`]: none was.
+const BETWEEN: u32 = u32::MAX - 2;
+const NONE: u32 = u32::MAX;
 
 impl Heard {
     fn listen(context: &Context) -> Result<Arc<Self>> {
@@ -67,6 +75,10 @@ impl Heard {
             let mark = Mark::of(message.user_header);
             if mark.number == LAST_WORDS {
                 here.last_words.store(mark.life.into(), Ordering::Relaxed);
+                return Delivery::bury();
+            }
+            if mark.number == BETWEEN {
+                here.between.lock().unwrap().insert((mark.source, mark.life));
                 return Delivery::bury();
             }
             if mark.number == FAREWELL {
@@ -92,13 +104,43 @@ impl Heard {
     }
 }
 
-/// `aware`: the others know that the victim dies, purge it and resume it at once; else they hear of
-/// it from their error handlers when its new process speaks to them.
-pub(crate) fn run(aware: bool) -> Result<()> {
+/// A folder in which survivors say that they have purged and resumed the victim, and how many there
+/// are.
+pub(crate) struct Signs {
+    folder: PathBuf,
+    survivors: usize,
+}
+
+impl Signs {
+    /// `aware FOLDER SURVIVORS`, or anything else for none.
+    pub(crate) fn of(args: &[String]) -> Option<Self> {
+        let [how, folder, survivors] = args else { return None };
+        let survivors = survivors.parse().ok()?;
+        (how == "aware").then(|| Self { folder: folder.into(), survivors })
+    }
+
+    fn give(&self, task: u32) {
+        std::fs::write(self.folder.join(task.to_string()), "").expect("the test made the folder");
+    }
+
+    fn await_all(&self) {
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while std::fs::read_dir(&self.folder).expect("the test made the folder").count() < self.survivors {
+            assert!(!patience.is_over(), "the survivors have not resumed this task");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// With `signs` the others know that the victim dies, purge it and resume it at once; else they
+/// hear of it from their error handlers when its new process speaks to them.
+pub(crate) fn run(signs: Option<&Signs>) -> Result<()> {
+    let aware = signs.is_some();
     let life = std::env::var("LAPIS_JOB_RESTARTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    if aware && life > 0 {
-        // Until the others have purged and resumed the former process.
-        std::thread::sleep(Duration::from_millis(1500));
+    if life > 0
+        && let Some(signs) = signs
+    {
+        signs.await_all();
     }
     let told = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&told);
@@ -122,7 +164,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
     match (me == victim, life) {
         (true, 0) => die(&context, &others, aware),
         (true, _) => live_again(&context, &heard, &others, life)?,
-        (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).ok_or(&told))?,
+        (false, _) => survive(&context, &heard, &others, victim, signs.ok_or(&told))?,
     }
     assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
     collectives_are_over(&context, victim);
@@ -225,6 +267,7 @@ pub(crate) fn fenced() -> Result<()> {
 pub(crate) fn teams() -> Result<()> {
     let context = super::join()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
+    let heard = Heard::listen(&context)?;
     let teams = Teams::make(&context)?;
     let disturb = || {
         if me == 0 {
@@ -234,14 +277,26 @@ pub(crate) fn teams() -> Result<()> {
         }
         Ok::<(), Error>(())
     };
+    // The victim may hear from others that a team is over, before it hears from task 0. What it
+    // then sends to that is lost, and a fence says so.
+    let settle = |purges| {
+        if me == 0 {
+            let mark = Mark { source: me, life: 0, deaths: purges, number: FAREWELL };
+            context.send(victim, DATA, &mark.bytes(), &[])?;
+        }
+        let hears_of_it = || heard.farewells.load(Ordering::Relaxed) == u64::from(purges);
+        if me == victim { wait(&context, "the purge", hears_of_it) } else { Ok(()) }
+    };
     disturb()?;
     context.gfence()?;
     teams.only_that_of_all_is_over(victim, true);
+    settle(1)?;
     context.gfence()?;
     let teams = Teams::make(&context)?;
     disturb()?;
     // Others than these two can't see the purge: they are told.
     teams.only_that_of_all_is_over(victim, true);
+    settle(2)?;
     println!("ok task {me}");
     context.gfence()
 }
@@ -275,41 +330,66 @@ fn wait(context: &Context, what: &str, done: impl FnMut() -> bool) -> Result<()>
     Ok(())
 }
 
+/// Purges the victim once its process has ended. A thread of its own: the task may be in a send
+/// that waits for room at the victim.
+fn purge_when_dead(context: &Context, heard: &Heard, victim: u32, purged: &AtomicBool) {
+    let mut patience = Patience::with_myself(Duration::from_secs(30));
+    let lives = || match heard.last_words.load(Ordering::Relaxed) {
+        0 => true,
+        process => {
+            std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+        }
+    };
+    while lives() {
+        assert!(!patience.is_over(), "the victim lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    context.purge(victim).expect("it is a task");
+    purged.store(true, Ordering::Relaxed);
+}
+
 fn survive(
     context: &Context,
     heard: &Heard,
     others: &[u32],
     victim: u32,
-    news: std::result::Result<(), &Arc<AtomicU64>>,
+    news: std::result::Result<&Signs, &Arc<AtomicU64>>,
 ) -> Result<()> {
     let source = context.task();
-    let mut number = 0;
+    let (mut number, mut between) = (0, NONE);
+    let purged = AtomicBool::new(false);
     let dead = || match news {
-        Ok(()) => heard.last_words.load(Ordering::Relaxed) > 0,
+        Ok(_) => purged.load(Ordering::Relaxed),
         Err(told) => told.load(Ordering::Relaxed) > 0,
     };
-    let mut patience = Patience::with_myself(Duration::from_secs(30));
-    while !dead() {
-        assert!(!patience.is_over(), "task {source} heard of no death");
-        // A send that waits for room ends when the new process is heard.
-        match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
-            Ok(()) => number += 1,
-            Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
-            Err(other) => return Err(other),
+    std::thread::scope(|threads| {
+        if news.is_ok() {
+            threads.spawn(|| purge_when_dead(context, heard, victim, &purged));
         }
-        context.progress()?;
-    }
-    if news.is_ok() {
-        // Its new process waits for longer.
-        let process = format!("/proc/{}/stat", heard.last_words.load(Ordering::Relaxed));
-        while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
-            context.wait_quietly(|| false, Some(Instant::now() + Duration::from_millis(10)))?;
+        let mut patience = Patience::with_myself(Duration::from_secs(30));
+        while !dead() {
+            assert!(!patience.is_over(), "task {source} heard of no death");
+            // A send that waits for room ends when the new process is heard, or with the purge.
+            match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
+                Ok(()) => {
+                    between = if dead() { number } else { NONE };
+                    number += 1;
+                }
+                Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
+                Err(other) => return Err(other),
+            }
+            context.progress()?;
         }
-        context.purge(victim)?;
+        Ok(())
+    })?;
+    if let Ok(signs) = news {
         let refused = send(context, victim, Mark { source, life: 0, deaths: 0, number });
         assert!(matches!(refused, Err(Error::Purged { .. })), "{refused:?}");
         context.resume(victim)?;
+        signs.give(source);
     }
+    let mark = Mark { source, life: between, deaths: 1, number: BETWEEN };
+    context.send(victim, DATA, &mark.bytes(), &[])?;
     for number in 0..AFTER {
         for to in others {
             send(context, *to, Mark { source, life: 0, deaths: 1, number })?;
@@ -337,7 +417,9 @@ fn live_again(context: &Context, heard: &Heard, others: &[u32], life: u32) -> Re
     }
     context.fence()?;
     wait(context, "all words of the survivors", || heard.count(|_| true) >= AFTER as usize * others.len())?;
-    let before = heard.count(|m| m.deaths == 0);
+    wait(context, "what was being sent", || heard.between.lock().unwrap().len() == others.len())?;
+    let between = heard.between.lock().unwrap();
+    let before = heard.count(|m| m.deaths == 0 && !between.contains(&(m.source, m.number)));
     assert_eq!(before, 0, "messages for the former process were taken for the new one's");
     Ok(())
 }

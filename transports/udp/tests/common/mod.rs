@@ -1,4 +1,5 @@
 //! Jobs of this crate's example, on this machine and on hosts that are network namespaces.
+#![allow(dead_code, unused_imports, reason = "no test uses all of it")]
 
 pub(crate) use lapis_testing::{Finished, Net, Running};
 use lapis_testing::{clean, folder};
@@ -96,4 +97,13 @@ pub(crate) fn shifted_clock(tag: &str) -> Option<(PathBuf, PathBuf)> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/clock.c");
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
     built.is_ok_and(|status| status.success()).then_some((library, folder))
+}
+
+/// A job of `tasks` tasks on this machine.
+pub(crate) fn job(tasks: u32, scenario: &str) -> Job {
+    Job::new().args(&["-n", &tasks.to_string()]).task(scenario)
+}
+
+pub(crate) fn skip() {
+    eprintln!("skipped: network namespaces need root, iproute2 and nftables");
 }
