@@ -82,10 +82,9 @@ impl Node {
     #[inline(always)]
     pub(crate) fn set_send(
         &self,
-        mut wanted: Assignment,
+        wanted: Assignment,
         data: impl FnOnce(&mut Memory, &mut Slot) -> Result,
     ) -> Result<usize> {
-        wanted.task = wanted.peer.and_then(|peer| self.names.find(peer));
         let State { sends, memory, .. } = &mut *self.briefly();
         sends.assign(&wanted, |slot| data(memory, slot))
     }
@@ -98,7 +97,7 @@ impl Node {
         mut wanted: Assignment,
         buffer: impl FnOnce(&mut Memory, &mut Slot) -> Result,
     ) -> Result<usize> {
-        (wanted.peer, wanted.task) = (Some(from), Some(self.names.task(from)?));
+        (wanted.peer, wanted.task) = (from, Some(self.names.task(from)?));
         let State { receives, memory, .. } = &mut *self.briefly();
         receives.assign(&wanted, |slot| buffer(memory, slot))
     }
