@@ -129,7 +129,9 @@ impl Process {
         post: impl FnOnce(usize) -> Result,
     ) -> Result<Sending<'_>> {
         let segments = segments(data.as_slice())?;
-        let wanted = Assignment { peer, tag, doorbell: true, len: data.len(), ..Assignment::default() };
+        let task = peer.and_then(|peer| self.node.names.find(peer));
+        let (peer, len) = (peer.unwrap_or_default(), data.len());
+        let wanted = Assignment { peer, task, tag, doorbell: true, len, ..Assignment::default() };
         let lend = |_: &mut Memory, slot: &mut Slot| {
             slot.lend(segments);
             Ok(())

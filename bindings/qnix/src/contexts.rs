@@ -24,8 +24,9 @@ pub(crate) enum State {
 /// What a context is assigned, beside its data.
 #[derive(Default)]
 pub(crate) struct Assignment {
-    /// The other process. Commands that name their processes themselves need none.
-    pub(crate) peer: Option<Name>,
+    /// The other process, for the program to look at. Commands that name their processes
+    /// themselves need none.
+    pub(crate) peer: Name,
     /// Its task, if a process has that name.
     pub(crate) task: Option<u32>,
     pub(crate) tag: i32,
@@ -87,18 +88,22 @@ impl Slot {
     //= QNIX API, qx_send_context, copies data into the context
     #[inline(always)]
     pub(crate) fn hold(&mut self, data: &[u8]) {
-        self.registers.clear();
-        if data.len() > INLINE {
-            self.registers.extend_from_slice(data);
-        } else {
-            self.registers.reserve(INLINE);
-            // SAFETY: there is room for so many, and they are the slice's.
-            unsafe {
-                copy_short(data.as_ptr(), self.registers.as_mut_ptr(), data.len());
-                self.registers.set_len(data.len());
-            }
-        }
         self.in_registers = true;
+        if data.len() > INLINE || self.registers.capacity() < INLINE {
+            return self.hold_with_more_room(data);
+        }
+        // SAFETY: there is room for so many, and they are the slice's.
+        unsafe {
+            copy_short(data.as_ptr(), self.registers.as_mut_ptr(), data.len());
+            self.registers.set_len(data.len());
+        }
+    }
+
+    #[inline(never)]
+    fn hold_with_more_room(&mut self, data: &[u8]) {
+        self.registers.clear();
+        self.registers.reserve(data.len().max(INLINE));
+        self.registers.extend_from_slice(data);
     }
 
     /// The data is in memory of the program's.
@@ -206,9 +211,8 @@ impl<const SENDING: bool> Table<SENDING> {
         (slot.task, slot.tag, slot.doorbell) = (wanted.task, wanted.tag, wanted.doorbell);
         slot.len = wanted.len;
         let v = visible::<SENDING>(&self.hps, at);
-        let peer = wanted.peer.unwrap_or_default();
-        v.proc_name[0].store(peer.application, Ordering::Relaxed);
-        v.proc_name[1].store(peer.process, Ordering::Relaxed);
+        v.proc_name[0].store(wanted.peer.application, Ordering::Relaxed);
+        v.proc_name[1].store(wanted.peer.process, Ordering::Relaxed);
         v.tag.store(wanted.tag, Ordering::Relaxed);
         v.doorbell_flag.store(wanted.doorbell.into(), Ordering::Relaxed);
         v.size.store(wanted.size, Ordering::Relaxed);
@@ -327,9 +331,9 @@ impl<const SENDING: bool> Table<SENDING> {
     /// are free.
     #[inline(always)]
     pub(crate) fn collect(&mut self, at: usize) -> Result<usize> {
-        let slot = self.get(at)?;
+        let slot = self.slots.get_mut(at).ok_or(Error::Context)?;
         if slot.state != State::Ended {
-            return Err(Error::State);
+            return Err(if slot.state == State::Free { Error::Context } else { Error::State });
         }
         //= QNIX API, qx_poll_for_send, sets the doorbell to Free
         //= QNIX API, qx_poll_for_receive, sets the doorbell to Free

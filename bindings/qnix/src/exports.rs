@@ -196,16 +196,17 @@ pub unsafe extern "C" fn qx_send_context(
         let node = node()?;
         let len = length(len)?;
         // Commands that name their processes themselves need no receiver.
-        let peer = if receiver_proc_name.is_null() {
-            None
+        let (peer, task) = if receiver_proc_name.is_null() {
+            (Name::default(), None)
         } else {
             // SAFETY: the caller's promise.
-            Some(unsafe { name(receiver_proc_name) }?)
+            let peer = unsafe { name(receiver_proc_name) }?;
+            (peer, node.names.find(peer))
         };
         // Made twice: what one of the ways takes by address, the other one has in registers.
         let wanted = || Assignment {
             peer,
-            task: None,
+            task,
             tag: context_tag,
             doorbell: doorbell_flag != 0,
             len,

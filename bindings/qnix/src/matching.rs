@@ -5,6 +5,7 @@
 //! this receiver. A message goes to the oldest Receive Context of its sender and tag. If there is
 //! none, it waits.
 
+use crate::abi::CONTEXTS;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -35,6 +36,84 @@ pub(crate) enum Arrival {
 /// A meeting: a Receive Context, and what goes there.
 pub(crate) type Met = (usize, Arrival);
 
+/// What a Receive Context waits for, and the next one that waits for the same process.
+#[derive(Clone, Copy)]
+struct Link {
+    tag: i32,
+    next: u32,
+}
+
+/// The links of all Receive Contexts. Each waits for one process at a time: nothing is allocated.
+type Links = [Link; CONTEXTS];
+
+/// No context.
+const NONE: u32 = u32::MAX;
+
+/// Receive Contexts that wait for a process, the oldest first: a few dozen at most, which are
+/// looked through faster than hashed.
+struct Posted {
+    /// [`NONE`]: nobody waits.
+    first: u32,
+    /// If somebody waits.
+    last: u32,
+}
+
+impl Default for Posted {
+    fn default() -> Self {
+        Self { first: NONE, last: NONE }
+    }
+}
+
+impl Posted {
+    #[inline(always)]
+    fn push(&mut self, links: &mut Links, at: usize, tag: i32) {
+        let context = at as u32;
+        links[at % CONTEXTS] = Link { tag, next: NONE };
+        if self.first == NONE {
+            self.first = context;
+        } else {
+            links[self.last as usize % CONTEXTS].next = context;
+        }
+        self.last = context;
+    }
+
+    /// The oldest one of a tag waits no longer.
+    #[inline(always)]
+    fn take(&mut self, links: &mut Links, tag: i32) -> Option<usize> {
+        let at = self.first as usize;
+        let link = links.get(at)?;
+        if link.tag != tag {
+            return self.take_later(links, tag);
+        }
+        self.first = link.next;
+        Some(at)
+    }
+
+    /// The same where it is not the oldest of all.
+    #[inline(never)]
+    fn take_later(&mut self, links: &mut Links, tag: i32) -> Option<usize> {
+        let mut before = self.first;
+        loop {
+            let at = links.get(before as usize)?.next;
+            let Link { tag: of, next } = *links.get(at as usize)?;
+            if of == tag {
+                links[before as usize].next = next;
+                if self.last == at {
+                    self.last = before;
+                }
+                return Some(at as usize);
+            }
+            before = at;
+        }
+    }
+
+    /// The oldest one waits no longer.
+    fn take_first(&mut self, links: &mut Links) -> Option<usize> {
+        let tag = links.get(self.first as usize)?.tag;
+        self.take(links, tag)
+    }
+}
+
 /// What is known of the messages from one process, and to it.
 #[derive(Default)]
 struct Peer {
@@ -45,9 +124,8 @@ struct Peer {
     /// How many messages there will be, if the process has ended; `Some(None)`: nobody knows how
     /// many are lost.
     ended: Option<Option<u32>>,
-    /// Receive Contexts that wait for a message with a tag, the oldest first: a few dozen at most,
-    /// which are looked through faster than hashed.
-    posted: VecDeque<(i32, usize)>,
+    /// Receive Contexts that wait for a message.
+    posted: Posted,
     /// Messages that wait for a Receive Context, by their tags.
     waiting: BTreeMap<i32, VecDeque<Arrival>>,
     /// The number of the next message to it.
@@ -56,23 +134,35 @@ struct Peer {
     by_board: bool,
 }
 
-#[derive(Default)]
 pub(crate) struct Matching {
     /// By task; those at the end that nothing is known of are left out.
     peers: Vec<Peer>,
+    /// By Receive Context.
+    links: Links,
+}
+
+impl Default for Matching {
+    fn default() -> Self {
+        Self { peers: Vec::new(), links: [Link { tag: 0, next: NONE }; CONTEXTS] }
+    }
 }
 
 impl Matching {
     #[inline(always)]
     fn peer(&mut self, task: u32) -> &mut Peer {
+        self.peer_and_links(task).0
+    }
+
+    #[inline(always)]
+    fn peer_and_links(&mut self, task: u32) -> (&mut Peer, &mut Links) {
         let at = task as usize;
-        if at < self.peers.len() { &mut self.peers[at] } else { self.grown(at) }
+        if at < self.peers.len() { (&mut self.peers[at], &mut self.links) } else { self.grown(at) }
     }
 
     #[cold]
-    fn grown(&mut self, at: usize) -> &mut Peer {
+    fn grown(&mut self, at: usize) -> (&mut Peer, &mut Links) {
         self.peers.resize_with(at + 1, Peer::default);
-        &mut self.peers[at]
+        (&mut self.peers[at], &mut self.links)
     }
 
     /// The number of the next message to a task, which whoever sends that counts on.
@@ -110,11 +200,11 @@ impl Matching {
     /// leads to nothing else: none has overtaken it, and the process has not ended.
     #[inline(always)]
     pub(crate) fn meets_at_once(&mut self, source: u32, number: u32, tag: i32) -> Option<usize> {
-        let peer = self.peer(source);
+        let (peer, links) = self.peer_and_links(source);
         if peer.next != number || !peer.early.is_empty() || peer.ended.is_some() {
             return None;
         }
-        let at = peer.take_posted(tag)?;
+        let at = peer.posted.take(links, tag)?;
         peer.next = number.wrapping_add(1);
         Some(at)
     }
@@ -128,10 +218,10 @@ impl Matching {
     /// Takes what has come and is next.
     pub(crate) fn next_in_order(&mut self, source: u32) -> Vec<Met> {
         let mut met = Vec::new();
-        let peer = self.peer(source);
+        let (peer, links) = self.peer_and_links(source);
         while let Some((tag, arrival)) = peer.early.remove(&peer.next) {
             peer.next = peer.next.wrapping_add(1);
-            match peer.take_posted(tag) {
+            match peer.posted.take(links, tag) {
                 Some(at) => met.push((at, arrival)),
                 None => peer.waiting.entry(tag).or_default().push_back(arrival),
             }
@@ -143,24 +233,24 @@ impl Matching {
     /// has happened.
     #[inline(always)]
     pub(crate) fn waits(&mut self, at: usize, source: u32, tag: i32) -> bool {
-        let peer = self.peer(source);
+        let (peer, links) = self.peer_and_links(source);
         let waits = peer.waiting.is_empty() && peer.ended.is_none();
         if waits {
-            peer.posted.push_back((tag, at));
+            peer.posted.push(links, at, tag);
         }
         waits
     }
 
     /// A Receive Context waits for a message. `Err`: none will come.
     pub(crate) fn post(&mut self, at: usize, source: u32, tag: i32) -> Result<Option<Arrival>, ()> {
-        let peer = self.peer(source);
+        let (peer, links) = self.peer_and_links(source);
         if let Some(arrival) = peer.take_waiting(tag) {
             return Ok(Some(arrival));
         }
         if peer.is_over() {
             return Err(());
         }
-        peer.posted.push_back((tag, at));
+        peer.posted.push(links, at, tag);
         Ok(None)
     }
 
@@ -172,33 +262,15 @@ impl Matching {
     /// The contexts that wait in vain, because their process has ended and all that it sent is
     /// here.
     pub(crate) fn in_vain(&mut self, source: u32) -> Vec<usize> {
-        let peer = self.peer(source);
+        let (peer, links) = self.peer_and_links(source);
         if !peer.is_over() {
             return Vec::new();
         }
-        peer.posted.drain(..).map(|(_, at)| at).collect()
+        std::iter::from_fn(|| peer.posted.take_first(links)).collect()
     }
 }
 
 impl Peer {
-    /// The oldest Receive Context of a tag waits no longer.
-    #[inline(always)]
-    fn take_posted(&mut self, tag: i32) -> Option<usize> {
-        let (of, at) = *self.posted.front()?;
-        if of != tag {
-            return self.take_later(tag);
-        }
-        self.posted.pop_front();
-        Some(at)
-    }
-
-    /// The same where it is not the oldest of all.
-    #[inline(never)]
-    fn take_later(&mut self, tag: i32) -> Option<usize> {
-        let place = self.posted.iter().position(|(of, _)| *of == tag)?;
-        self.posted.remove(place).map(|(_, at)| at)
-    }
-
     /// The oldest message of a tag that waits.
     fn take_waiting(&mut self, tag: i32) -> Option<Arrival> {
         let queue = self.waiting.get_mut(&tag)?;
@@ -256,6 +328,30 @@ mod tests {
         let got = matching.post(4, 0, 8).unwrap_or_else(|()| panic!("it is here"));
         assert_eq!(got.map(|arrival| text((4, arrival))), Some((4, b"eight".to_vec())));
         assert_eq!(matching.meets_at_once(0, 2, 9), Some(3));
+    }
+
+    #[test]
+    fn contexts_of_several_tags_wait_in_one_queue_from_whose_midst_and_end_they_are_taken() {
+        let mut matching = Matching::default();
+        let post = |matching: &mut Matching, at, tag| assert!(matching.waits(at, 4, tag));
+        for (at, tag) in [(7, 1), (2, 2), (63, 1), (0, 3)] {
+            post(&mut matching, at, tag);
+        }
+        assert_eq!(matching.meets_at_once(4, 0, 9), None);
+        assert_eq!(matching.meets_at_once(4, 0, 2), Some(2), "from the midst");
+        assert_eq!(matching.meets_at_once(4, 1, 3), Some(0), "from the end");
+        // What comes behind an end that was taken.
+        post(&mut matching, 2, 1);
+        for (number, at) in [(2, 7), (3, 63), (4, 2)] {
+            assert_eq!(matching.meets_at_once(4, number, 1), Some(at));
+        }
+        assert_eq!(matching.meets_at_once(4, 5, 1), None);
+        // The queue is as good as new.
+        post(&mut matching, 5, 1);
+        post(&mut matching, 6, 1);
+        matching.ended(4, None);
+        assert_eq!(matching.in_vain(4), [5, 6]);
+        assert_eq!(matching.in_vain(4), []);
     }
 
     #[test]

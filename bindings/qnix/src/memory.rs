@@ -51,6 +51,10 @@ pub(crate) fn gathered(segments: &[Segment]) -> Vec<u8> {
 }
 
 /// Where a command's data is: as a rule in one piece, for which nothing is allocated.
+///
+/// The kind is a byte of its own: each message asks for it, and one that the compiler hides in the
+/// vector takes some instructions to find.
+#[repr(u8)]
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Segments {
     #[default]

@@ -12,7 +12,7 @@ use crate::outbox::{self, Letter, Outbox};
 use crate::state::State;
 use crate::tree::{self, Receiver};
 use crate::wire::{JOIN, OFFER, WHOLE, WHOLE_MAX, header, send_words};
-use lapis_core::Context;
+use lapis_core::context::Held;
 use lapis_core::message::Short;
 use std::sync::Arc;
 
@@ -40,11 +40,11 @@ impl Slot {
     /// Sends what is in one piece, in one packet, where nothing is in the way of that. False:
     /// nothing has happened.
     #[inline(always)]
-    fn goes_at_once(&self, context: &Context, task: u32, number: u32) -> bool {
+    fn goes_at_once(&self, held: Held<'_>, task: u32, number: u32) -> bool {
         // SAFETY: the program has lent the memory to the command, which ends with this.
         let Some(data) = (unsafe { self.piece() }) else { return false };
         let words = header([number, self.tag as u32]);
-        context.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data))
+        held.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data))
     }
 }
 
@@ -82,10 +82,9 @@ impl Node {
     #[inline(always)]
     pub(crate) fn set_send(
         &self,
-        mut wanted: Assignment,
+        wanted: Assignment,
         data: impl FnOnce(&mut Memory, &mut Slot) -> Result,
     ) -> Result<usize> {
-        wanted.task = wanted.peer.and_then(|peer| self.names.find(peer));
         let State { sends, memory, .. } = &mut *self.briefly();
         sends.assign(&wanted, |slot| data(memory, slot))
     }
@@ -98,7 +97,7 @@ impl Node {
         mut wanted: Assignment,
         buffer: impl FnOnce(&mut Memory, &mut Slot) -> Result,
     ) -> Result<usize> {
-        (wanted.peer, wanted.task) = (Some(from), Some(self.names.task(from)?));
+        (wanted.peer, wanted.task) = (from, Some(self.names.task(from)?));
         let State { receives, memory, .. } = &mut *self.briefly();
         receives.assign(&wanted, |slot| buffer(memory, slot))
     }
@@ -107,7 +106,7 @@ impl Node {
     #[inline(always)]
     pub(crate) fn send(&self, at: usize, form: Form) -> Result {
         let mut state = self.briefly();
-        let State { sends, matching, gone, .. } = &mut *state;
+        let (State { sends, matching, gone, .. }, held) = state.with_lock();
         let slot = sends.ready(at)?;
         slot.suits(form)?;
         let task = slot.task.ok_or(Error::Process)?;
@@ -115,7 +114,7 @@ impl Node {
             return Err(Error::Peer);
         }
         let number = matching.next_to(task);
-        if slot.len <= WHOLE_MAX && slot.goes_at_once(&self.context, task, *number) {
+        if slot.len <= WHOLE_MAX && slot.goes_at_once(held, task, *number) {
             *number = number.wrapping_add(1);
             sends.pass(at);
             return Ok(());

@@ -81,7 +81,7 @@ impl<T> Guarded<T> {
             refuse(false);
         }
         self.begin();
-        BriefAccess { guarded: self, _held: held, of_this_thread: PhantomData }
+        BriefAccess { guarded: self, context, _held: held, of_this_thread: PhantomData }
     }
 
     /// As [`briefly`](Self::briefly), for handlers, whose thread holds the lock anyway.
@@ -126,9 +126,33 @@ impl Drop for Ended<'_> {
 /// The value, and the lock that guards it, for a moment.
 pub struct BriefAccess<'a, T> {
     guarded: &'a Guarded<T>,
+    context: &'a Context,
     /// Goes after the drop below.
     _held: Brief<'a>,
     of_this_thread: PhantomData<*const ()>,
+}
+
+impl<T> BriefAccess<'_, T> {
+    /// The value, and the lock, by which short messages go without a second look at it.
+    #[inline(always)]
+    pub fn with_lock(&mut self) -> (&mut T, Held<'_>) {
+        let held = Held { context: self.context, of_this_thread: PhantomData };
+        // SAFETY: the only access, as `deref` says, and it is borrowed alone.
+        (unsafe { &mut *self.guarded.value.get() }, held)
+    }
+}
+
+/// The lock of a context that the calling thread holds: for what would have to take it first.
+pub struct Held<'a> {
+    context: &'a Context,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl<'a> Held<'a> {
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &'a Context {
+        self.context
+    }
 }
 
 impl<T> Deref for BriefAccess<'_, T> {

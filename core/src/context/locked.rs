@@ -58,6 +58,17 @@ impl Context {
         Some(self.in_section(self.shared.lock.enter_biased_outermost()?))
     }
 
+    /// A section within what holds the lock already, which costs nothing.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock as long as the answer is used, and works with nothing of
+    /// the state that is not lent.
+    #[inline(always)]
+    pub(crate) unsafe fn section_within(&self) -> ShortSection<'_> {
+        debug_assert!(self.shared.lock.held_by_me());
+        self.in_section(Section::within())
+    }
+
     #[inline(always)]
     fn in_section<'a>(&'a self, section: Section<'a>) -> ShortSection<'a> {
         self.shared.references.begin();

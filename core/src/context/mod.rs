@@ -58,7 +58,7 @@ pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
 pub(crate) use flags::{Flags, ROWS_AT};
-pub use guarded::{Access, BriefAccess, Guarded};
+pub use guarded::{Access, BriefAccess, Guarded, Held};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, Registered, RemoteMemory};
 pub use progress::Polled;

@@ -88,6 +88,14 @@ impl ContextLock {
     }
 }
 
+impl Section<'_> {
+    /// One of a thread that holds the lock already.
+    #[inline(always)]
+    pub(crate) fn within() -> Self {
+        Self { slot: None }
+    }
+}
+
 /// The lock, held for a moment, until this is dropped.
 pub(crate) struct Brief<'a> {
     lock: &'a ContextLock,

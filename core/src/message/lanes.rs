@@ -4,7 +4,7 @@
 use super::{Aside, Attempt, Short};
 use crate::Context;
 use crate::context::State;
-use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
+use crate::context::{AdaptiveWait, Checked, Held, Locked, ShortSection};
 use crate::error::Result;
 use crate::stats::Path;
 use crate::sync::spin_loop;
@@ -174,7 +174,12 @@ impl Context {
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
-        let Some(mut section) = self.short_section() else { return Attempt::None };
+        let Some(section) = self.short_section() else { return Attempt::None };
+        self.send_in_section(section, message)
+    }
+
+    #[inline(always)]
+    fn send_in_section(&self, mut section: ShortSection<'_>, message: &Short<'_>) -> Attempt {
         match section.send_in_lane(message) {
             Some(0) => Attempt::Sent,
             sent => self.send_at_once_slow(section, &message.aside(), sent),
@@ -258,6 +263,21 @@ impl Context {
             None if self.usable().is_ok() => locked.am_short_by_table(message),
             None => Attempt::Unfit,
         }
+    }
+}
+
+impl Held<'_> {
+    /// As [`Context::try_send_short`].
+    #[inline(always)]
+    pub fn try_send_short(self, message: &Short<'_>) -> bool {
+        let context = self.context();
+        if message.data.len() > INLINE {
+            return context.try_send_short(message);
+        }
+        // SAFETY: this thread holds the lock as long as there is `self`, which code outside of core
+        // has: whatever works with the state further out is lent.
+        let section = || unsafe { context.section_within() };
+        context.shared.alive.here() && context.send_in_section(section(), message) == Attempt::Sent
     }
 }
 
