@@ -31,16 +31,24 @@ static void await(int at) {
     check(qx_poll_for_receive(at), "qx_poll_for_receive");
 }
 
-/* Posts a send whose context is free again when it has ended. */
-static void send_message(int tag, long size, int doorbell) {
-    int at;
-    if (size <= SHORT) {
-        at = check(qx_send_context(other, tag, doorbell, 0, size, -1, (unsigned long *)buffer), "qx_send_context");
+/* Assigns a Send Context, which is free again when its message has ended. */
+static int prepare(int tag, long size, int doorbell) {
+    int at = size <= SHORT ? qx_send_context(other, tag, doorbell, 0, size, -1, (unsigned long *)buffer)
+                           : qx_send_context(other, tag, doorbell, QX_PACKETS(size), size, -1, table);
+    return check(at, "qx_send_context");
+}
+
+/* Sends what a context says. */
+static void send_prepared(int at, long size) {
+    if (size <= SHORT)
         check(qx_send_short(at), "qx_send_short");
-    } else {
-        at = check(qx_send_context(other, tag, doorbell, QX_PACKETS(size), size, -1, table), "qx_send_context");
+    else
         check(qx_send(at), "qx_send");
-    }
+}
+
+static void send_message(int tag, long size, int doorbell) {
+    int at = prepare(tag, size, doorbell);
+    send_prepared(at, size);
     if (doorbell)
         check(qx_poll_for_send(at), "qx_poll_for_send");
 }
@@ -64,15 +72,18 @@ static long agree(int rank, long value) {
     return value;
 }
 
-/* A receive is posted ahead, while the message before its own is on its way. */
+/* A receive is posted, and the next Send Context assigned, while the message before is on its way: a message's bytes are read when it is
+ * sent. */
 static void am_lat(int rank, long count, long size) {
-    int at = expect(PING, size), next = at;
+    int at = expect(PING, size), next = at, prepared = prepare(PING, size, 0);
     while (count-- > 0) {
         if (rank == 1)
             await(at);
-        send_message(PING, size, 0);
-        if (count > 0)
+        send_prepared(prepared, size);
+        if (count > 0) {
             next = expect(PING, size);
+            prepared = prepare(PING, size, 0);
+        }
         if (rank == 0)
             await(at);
         at = next;
