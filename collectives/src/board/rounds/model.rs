@@ -1,6 +1,7 @@
 //! A model of the rounds of all members: who is able to go on does, in random orders.
 
-use super::{LEAST_AREAS, LINES, Plan, Put, Round, Spot, Take};
+use super::places::LEAST_AREAS;
+use super::{LINES, Plan, Put, Round, Spot, Take};
 use crate::call::Call;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use lapis_schedules::{Buffer, Side, Span};
