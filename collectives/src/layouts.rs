@@ -46,7 +46,7 @@ struct Work<G, S> {
 }
 
 impl<G: Gather, S: Scatter> Data for Work<G, S> {
-    unsafe fn put(&mut self, puts: &[Put], area: *mut u8, _past: usize) {
+    unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         for put in puts.iter().filter(|put| put.from.len > 0) {
             // SAFETY: the area has room, and nobody reads it, by the caller's promise.
             unsafe {

@@ -1,7 +1,7 @@
 //! Taking the rounds of a call that blocks.
 
 use super::work::{Step, Whom, Work};
-use crate::board::{Board, Data, Plan, Prepared};
+use crate::board::{Board, Data, Plan, Prepared, Spot};
 use crate::error::{Cause, CollectiveError};
 
 impl Work<'_> {
@@ -48,7 +48,7 @@ impl Work<'_> {
             let board = self.board;
             let (meets, spot) = (prepared.plan.meets(), prepared.spot);
             (&mut *board).begin_round(&prepared.plan, r);
-            self.wait_for_room((&*board).places(spot))?;
+            self.wait_for_room(spot)?;
             (&mut *board).put(prepared.round(r), spot, data);
             if meets {
                 self.meet(prepared, r, data)?;
@@ -93,18 +93,17 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Waits until nobody reads what lies where the data of the round goes, of so many places that
-    /// are used in turns.
+    /// Waits until nobody reads what lies where the data of the round goes.
     ///
     /// # Safety
     /// The lock is held.
     #[inline(always)]
-    unsafe fn wait_for_room(&self, places: usize) -> Step {
+    unsafe fn wait_for_room(&self, spot: Spot) -> Step {
         // SAFETY: the board is this operation's and lives; references end before somebody waits.
         unsafe {
-            match (&mut *self.board).lacks_room(places) {
+            match (&mut *self.board).lacks_room(spot) {
                 None => Ok(()),
-                Some(member) => self.wait_for_room_of(member, places),
+                Some(member) => self.wait_for_room_of(member, spot),
             }
         }
     }
@@ -112,13 +111,13 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held.
     #[inline(never)]
-    unsafe fn wait_for_room_of(&self, first: usize, places: usize) -> Step {
+    unsafe fn wait_for_room_of(&self, first: usize, spot: Spot) -> Step {
         let (board, mut member): (*mut Board, _) = (self.board, first);
         // SAFETY: the board is this operation's and lives; references end before somebody waits.
         unsafe {
             loop {
-                self.wait_for(Whom::Member(member), || (&*board).has_room(member, places))?;
-                match (&mut *board).lacks_room(places) {
+                self.wait_for(Whom::Member(member), || (&*board).has_room(member, spot))?;
+                match (&mut *board).lacks_room(spot) {
                     None => return Ok(()),
                     Some(next) => member = next,
                 }

@@ -2,7 +2,7 @@
 
 use super::rounds::{Put, Take};
 use crate::combine::Fold;
-use lapis_core::transport::copy::{copy_long, copy_past_caches};
+use lapis_core::transport::copy::copy_past_caches;
 use lapis_schedules::{Side, Span};
 
 /// What an operation's rounds read and write: [`Buffers`], or [`Layouts`].
@@ -11,7 +11,17 @@ pub(crate) trait Data {
     ///
     /// # Safety
     /// As there.
-    unsafe fn put(&mut self, puts: &[Put], area: *mut u8, past: usize);
+    unsafe fn put(&mut self, puts: &[Put], area: *mut u8);
+
+    /// The same, from `past` bytes on past the caches, as far as that is possible.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn put_long(&mut self, puts: &[Put], area: *mut u8, past: usize) {
+        let _ = past;
+        // SAFETY: the caller's promise.
+        unsafe { self.put(puts, area) }
+    }
 
     /// See [`Buffers::copy`].
     ///
@@ -72,20 +82,17 @@ impl Buffers {
         (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
 
-    /// Writes what a member shows in a round: from `past` bytes on past the caches.
+    /// Writes what a member shows in a round.
     ///
     /// # Safety
     /// The buffers are as long as the spans say, and nobody else's; nobody reads the area, which is
     /// this member's and has room.
     #[inline(always)]
-    pub(crate) unsafe fn put(&self, puts: &[Put], area: *mut u8, past: usize) {
+    pub(crate) unsafe fn put(&self, puts: &[Put], area: *mut u8) {
         for put in puts {
             let (from, len) = self.bytes(put.from);
             // SAFETY: the caller's promise.
-            unsafe {
-                let into = area.add(put.at * self.size);
-                if len < past { copy(from, into, len) } else { copy_past_caches(from, into, len) }
-            }
+            unsafe { copy(from, area.add(put.at * self.size), len) };
         }
     }
 
@@ -137,16 +144,28 @@ unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
     unsafe {
         match len {
             8 => into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            _ => copy_long(from, into, len),
+            _ => std::ptr::copy_nonoverlapping(from, into, len),
         }
     }
 }
 
 impl Data for Buffers {
     #[inline(always)]
-    unsafe fn put(&mut self, puts: &[Put], area: *mut u8, past: usize) {
+    unsafe fn put(&mut self, puts: &[Put], area: *mut u8) {
         // SAFETY: the caller's promise.
-        unsafe { Self::put(self, puts, area, past) }
+        unsafe { Self::put(self, puts, area) }
+    }
+
+    #[inline(never)]
+    unsafe fn put_long(&mut self, puts: &[Put], area: *mut u8, past: usize) {
+        for put in puts {
+            let (from, len) = self.bytes(put.from);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let into = area.add(put.at * self.size);
+                if len < past { copy(from, into, len) } else { copy_past_caches(from, into, len) }
+            }
+        }
     }
 
     #[inline(always)]

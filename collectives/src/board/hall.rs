@@ -138,7 +138,7 @@ impl Board {
             }
             // SAFETY: a row has room for a share behind those of all, which nobody reads before the
             // meeting is open.
-            unsafe { data.put(&work.puts, self.data(self.bases.len(), self.round, spot), usize::MAX) };
+            unsafe { data.put(&work.puts, self.data(self.bases.len(), self.round, spot)) };
         }
         self.open();
         Ok(())

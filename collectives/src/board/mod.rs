@@ -35,7 +35,7 @@ mod stores;
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
 pub(crate) use prepared::{Kept, Prepared, keeps};
-pub(crate) use rounds::{Plan, Put, Round, Take};
+pub(crate) use rounds::{Plan, Put, Round, Spot, Take};
 pub(crate) use steps::{Reach, Rounds, plan};
 
 use flags::{Begun, Line};
@@ -45,7 +45,7 @@ use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{LINES, Spot};
+use rounds::LINES;
 use stores::store_policy;
 
 /// Bytes of an area.
@@ -231,7 +231,7 @@ impl Board {
 
     /// How many places a member uses in turns for data of a kind.
     #[inline(always)]
-    pub(crate) fn places(&self, spot: Spot) -> usize {
+    fn places(&self, spot: Spot) -> usize {
         spot.places(self.places.area_count)
     }
 

@@ -20,14 +20,14 @@ impl Board {
         }
     }
 
-    /// Whose round the present one needs to end first, of so many whose places are used in turns.
+    /// Whose round the present one, with data of this kind, needs to end first.
     #[inline(always)]
-    pub(crate) fn lacks_room(&mut self, places: usize) -> Option<usize> {
-        if self.least >= self.needed(places) { None } else { self.look_for_room(places) }
+    pub(crate) fn lacks_room(&mut self, spot: Spot) -> Option<usize> {
+        if self.least >= self.needed(self.places(spot)) { None } else { self.look_for_room(spot) }
     }
 
-    fn look_for_room(&mut self, places: usize) -> Option<usize> {
-        let needed = self.needed(places);
+    fn look_for_room(&mut self, spot: Spot) -> Option<usize> {
+        let needed = self.needed(self.places(spot));
         self.begun[self.me] = self.round;
         for member in 0..self.begun.len() {
             if self.begun[member] < needed {
@@ -43,8 +43,8 @@ impl Board {
 
     /// Whether a member has ended the round that [`lacks_room`](Self::lacks_room) waits for.
     #[inline]
-    pub(crate) fn has_room(&self, member: usize, places: usize) -> bool {
-        self.begun(member).get() >= self.needed(places)
+    pub(crate) fn has_room(&self, member: usize, spot: Spot) -> bool {
+        self.begun(member).get() >= self.needed(self.places(spot))
     }
 
     /// The round that all must have begun before the present one overwrites one of so many places.
@@ -59,9 +59,14 @@ impl Board {
     /// There is room; the data is what the plan says, and nobody else's.
     #[inline(always)]
     pub(crate) unsafe fn put(&mut self, work: &Round, spot: Spot, data: &mut (impl Data + ?Sized)) {
-        let past = self.past(spot);
+        let area = self.data(self.me, self.round, spot);
         // SAFETY: the caller's promise.
-        unsafe { data.put(&work.puts, self.data(self.me, self.round, spot), past) };
+        unsafe {
+            match spot {
+                Spot::Area(bytes) if bytes >= self.long => data.put_long(&work.puts, area, self.past()),
+                _ => data.put(&work.puts, area),
+            }
+        }
         if !work.tells.is_empty() {
             let words = self.words(self.me);
             // SAFETY: the caller's promise; a plan tells one word for each member and one more, for

@@ -206,7 +206,7 @@ impl Rounds {
         }
         match self.stage {
             Stage::Between => true,
-            Stage::Room => board.has_room(self.awaited, board.places(self.spot)),
+            Stage::Room => board.has_room(self.awaited, self.spot),
             Stage::Meeting => board.is_open(),
             Stage::Takes(at) => self.work.takes.get(at).is_none_or(|take| {
                 take.member == board.me
@@ -258,8 +258,7 @@ impl Rounds {
                         (*this).stage = Stage::Room;
                     }
                     Stage::Room => {
-                        let places = (&*board).places((*this).spot);
-                        if let Some(member) = (&mut *board).lacks_room(places) {
+                        if let Some(member) = (&mut *board).lacks_room((*this).spot) {
                             (*this).awaited = member;
                             return Ok(false);
                         }

@@ -2,7 +2,6 @@
 
 use super::Board;
 use super::flags::Begun;
-use super::rounds::Spot;
 use lapis_copies::{Copies, StorePolicy};
 use lapis_core::Context;
 
@@ -38,16 +37,8 @@ pub(super) fn store_policy(_: &Context) -> StorePolicy {
 impl Board {
     /// From how many bytes on what a member puts goes past the caches. In some rounds of long data
     /// it looks how long it takes to read what the next member has written.
-    #[inline(always)]
-    pub(super) fn past(&mut self, spot: Spot) -> usize {
-        match spot {
-            // What stands in a row is read by many, some of whom are near.
-            Spot::Area(bytes) if bytes >= self.long => self.past_now(),
-            _ => usize::MAX,
-        }
-    }
-
-    fn past_now(&mut self) -> usize {
+    #[inline(never)]
+    pub(super) fn past(&mut self) -> usize {
         if self.round.is_multiple_of(LOOK_EVERY) {
             let next = (self.me + 1) % self.bases.len();
             let begun: *const Begun = self.begun(next);
