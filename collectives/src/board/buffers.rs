@@ -2,7 +2,7 @@
 
 use super::rounds::{Put, Take};
 use crate::combine::Fold;
-use lapis_core::transport::copy::copy_past_caches;
+use lapis_core::transport::copy::{copy_long, copy_past_caches};
 use lapis_schedules::{Side, Span};
 
 /// What an operation's rounds read and write: [`Buffers`], or [`Layouts`].
@@ -144,9 +144,23 @@ unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
     unsafe {
         match len {
             8 => into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            _ => std::ptr::copy_nonoverlapping(from, into, len),
+            ..LONG => std::ptr::copy_nonoverlapping(from, into, len),
+            _ => copy_many(from, into, len),
         }
     }
+}
+
+/// Copies with fewer bytes than this are `memcpy`'s.
+const LONG: usize = 1 << 10;
+
+/// A function of its own, so that short calls stay short.
+///
+/// # Safety
+/// As for `copy_nonoverlapping` of bytes.
+#[inline(never)]
+unsafe fn copy_many(from: *const u8, into: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_long(from, into, len) }
 }
 
 impl Data for Buffers {
