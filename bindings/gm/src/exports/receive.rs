@@ -350,8 +350,8 @@ pub unsafe extern "C" fn gm_cancel_alarm(alarm: *mut GmAlarm) {
 /// # Safety
 /// The alarm is initialized.
 unsafe fn take_back(alarm: *mut GmAlarm) {
-    // SAFETY: the alarm is initialized, so its memory can be read; its port is used only if it is open,
-    // which is asked first, by its address alone.
+    // SAFETY: the alarm is initialized, so its memory can be read. Its port is used only if it is
+    // open, which is asked first, by its address alone.
     unsafe {
         let port: *mut Handle = (*alarm).port.cast();
         if (*alarm).state == SET && Handle::is_open(port) {
