@@ -141,7 +141,7 @@ int main(int argc, char **argv) {
     mine = acp_malloc(2 * MAX_SIZE, me);
     local = acp_query_address(mine);
     memset((void *)local, 0, 2 * MAX_SIZE);
-    message = calloc(2, MAX_SIZE);
+    message = written_memory(2 * MAX_SIZE);
     acp_ga_t *told = acp_query_address(acp_query_starter_ga(me));
     told[1] = mine;
     if (me == 1) {

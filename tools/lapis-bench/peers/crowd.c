@@ -155,8 +155,8 @@ int main(int argc, char **argv) {
     }
     check(LAPI_Senv(handle, INTERRUPT_SET, 0), "Senv");
     check(LAPI_Senv(handle, ERROR_CHK, 0), "Senv");
-    blocks = calloc(tasks, MAX_BLOCK);
-    sink = calloc(tasks, MAX_BLOCK);
+    blocks = written_memory((size_t)tasks * MAX_BLOCK);
+    sink = written_memory((size_t)tasks * MAX_BLOCK);
     check(LAPI_Addr_set(handle, (void *)on_request, REQUEST), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_answer, ANSWER), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_update, UPDATE), "Addr_set");

@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks == 2)
         pin_to(rank);
-    blocks = calloc(ranks, MAX_BLOCK);
-    sink = calloc(ranks, MAX_BLOCK);
+    blocks = written_memory((size_t)ranks * MAX_BLOCK);
+    sink = written_memory((size_t)ranks * MAX_BLOCK);
     if (wanted(&a, "random_access")) {
         MPI_Win_allocate(sizeof table, sizeof *table, MPI_INFO_NULL, MPI_COMM_WORLD, &shared_table, &window);
         memset(shared_table, 0, sizeof table);

@@ -165,7 +165,8 @@ int main(int argc, char **argv) {
     check(gm_open(&port, 0, rank == 0 ? FIRST_PORT : SECOND_PORT, "lapis-bench", GM_API_VERSION_2_0), "gm_open");
     check(gm_get_node_id(port, &node), "gm_get_node_id");
     tokens = gm_num_send_tokens(port);
-    message = gm_dma_calloc(port, 1, MAX_SIZE);
+    message = gm_dma_malloc(port, MAX_SIZE);
+    memset(message, 1, MAX_SIZE);
     provide(8, 4, GM_HIGH_PRIORITY);
     provide(8, TOKENS, GM_LOW_PRIORITY);
     /* Of each other size class as much as a stream needs. */

@@ -189,8 +189,8 @@ int main(int argc, char **argv) {
     check(LAPI_Qenv(handle, TASK_ID, &me), "Qenv");
     check(LAPI_Senv(handle, INTERRUPT_SET, 0), "Senv");
     check(LAPI_Senv(handle, ERROR_CHK, 0), "Senv");
-    buffer = calloc(1, MAX_SIZE);
-    sink = calloc(1, MAX_SIZE);
+    buffer = written_memory(MAX_SIZE);
+    sink = written_memory(MAX_SIZE);
     check(LAPI_Addr_set(handle, (void *)on_agree, AGREE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");

@@ -3,9 +3,11 @@
 
 #include <mpi.h>
 
-enum { WINDOW = 64, MAX_SIZE = 64 << 20 };
+/* Of messages and windows, and of a member's data or of each part in a collective. */
+enum { WINDOW = 64, MAX_SIZE = 64 << 20, MAX_DATA = 4 << 20 };
 
-static char *buffer, *window_memory;
+static char *buffer, *sink, *window_memory;
+static int ranks;
 static MPI_Win window;
 static MPI_Request requests[WINDOW];
 
@@ -86,26 +88,63 @@ static void barrier(int rank, long count, long size) {
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Roots take turns: a root alone would run ahead of the others. */
+static void bcast(int rank, long count, long size) {
+    long i;
+    (void)rank;
+    for (i = 0; i < count; i++)
+        MPI_Bcast(buffer, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+}
+
+static void reduce(int rank, long count, long size) {
+    long i;
+    (void)rank;
+    for (i = 0; i < count; i++)
+        MPI_Reduce(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, i % ranks, MPI_COMM_WORLD);
+}
+
 static void allreduce(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
-        MPI_Allreduce(buffer, buffer + MAX_SIZE, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* Roots take turns: a root alone would run ahead of the others. */
-static void bcast(int rank, long count, long size) {
-    int ranks;
+static void reduce_scatter(int rank, long count, long size) {
+    (void)rank;
+    for (; count > 0; count--)
+        MPI_Reduce_scatter_block(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void scan(int rank, long count, long size) {
+    (void)rank;
+    for (; count > 0; count--)
+        MPI_Scan(MPI_IN_PLACE, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void gather(int rank, long count, long size) {
     long i;
     (void)rank;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     for (i = 0; i < count; i++)
-        MPI_Bcast(buffer, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+        MPI_Gather(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+}
+
+static void scatter(int rank, long count, long size) {
+    long i;
+    (void)rank;
+    for (i = 0; i < count; i++)
+        MPI_Scatter(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+}
+
+static void allgather(int rank, long count, long size) {
+    (void)rank;
+    for (; count > 0; count--)
+        MPI_Allgather(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, MPI_COMM_WORLD);
 }
 
 static void alltoall(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
-        MPI_Alltoall(buffer, size, MPI_CHAR, buffer + MAX_SIZE, size, MPI_CHAR, MPI_COMM_WORLD);
+        MPI_Alltoall(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, MPI_COMM_WORLD);
 }
 
 static const struct bench benches[] = {
@@ -122,9 +161,15 @@ static const struct bench benches[] = {
     {"cas", NS, cas_each, 8, 8, "MPI_Compare_and_swap, MPI_Win_flush"},
     {"gfence", NS, barrier, 0, 0, "MPI_Barrier"},
     {"barrier", NS, barrier, 0, 0, "MPI_Barrier"},
-    {"bcast", NS, bcast, 1, 1 << 20, "MPI_Bcast, roots in turn"},
-    {"alltoall", NS, alltoall, 1, 1 << 20, "MPI_Alltoall"},
-    {"allreduce", NS, allreduce, 8, 1 << 20, "MPI_Allreduce of doubles"},
+    {"bcast", NS, bcast, 1, MAX_DATA, "MPI_Bcast, roots in turn"},
+    {"reduce", NS, reduce, 8, MAX_DATA, "MPI_Reduce of doubles, roots in turn"},
+    {"allreduce", NS, allreduce, 8, MAX_DATA, "MPI_Allreduce of doubles"},
+    {"reduce_scatter", NS, reduce_scatter, 8, MAX_DATA, "MPI_Reduce_scatter_block of doubles"},
+    {"scan", NS, scan, 8, MAX_DATA, "MPI_Scan of doubles, in place"},
+    {"gather", NS, gather, 1, MAX_DATA, "MPI_Gather, roots in turn"},
+    {"scatter", NS, scatter, 1, MAX_DATA, "MPI_Scatter, roots in turn"},
+    {"allgather", NS, allgather, 1, MAX_DATA, "MPI_Allgather"},
+    {"alltoall", NS, alltoall, 1, MAX_DATA, "MPI_Alltoall"},
 };
 
 /* Of this rank or of all, as the launcher tells before MPI starts; NULL if it does not. */
@@ -134,8 +179,9 @@ static const char *told(const char *open_mpi, const char *pmi) {
 }
 
 /* What any number of ranks do; one-sided operations and messages are for two. */
-static int only_collectives(const struct arguments *a) {
-    static const char *const names[] = {"barrier", "bcast", "allreduce", "alltoall"};
+static int is_collective(const struct arguments *a) {
+    static const char *const names[] = {"barrier", "bcast", "reduce", "allreduce", "reduce_scatter",
+                                        "scan", "gather", "scatter", "allgather", "alltoall"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(a->benches, names[i]) == 0)
@@ -143,22 +189,34 @@ static int only_collectives(const struct arguments *a) {
     return 0;
 }
 
+/* Data for the longest call: a part of each rank. */
+static void collectives(const struct arguments *a, int rank) {
+    long longest = sizeof(double);
+    int i;
+    for (i = 0; i < a->size_count; i++)
+        if (a->sizes[i] > longest && a->sizes[i] <= MAX_DATA)
+            longest = a->sizes[i];
+    buffer = written_memory(longest * ranks);
+    sink = written_memory(longest * ranks);
+    measure_all(a, benches, sizeof benches / sizeof *benches, rank);
+    free(buffer);
+    free(sink);
+}
+
 int main(int argc, char **argv) {
     struct arguments a = read_arguments(argc, argv);
     const char *early = told("OMPI_COMM_WORLD_RANK", "PMI_RANK");
     const char *all = told("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
-    int rank, ranks;
+    int rank;
     if (early && all && atoi(all) == 2) /* before the library starts threads or touches memory */
         pin_to(atoi(early));
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    buffer = calloc(2, MAX_SIZE);
-    if (only_collectives(&a)) {
+    if (is_collective(&a)) {
         if (!early && ranks == 2)
             pin_to(rank);
-        measure_all(&a, benches, sizeof benches / sizeof *benches, rank);
-        free(buffer);
+        collectives(&a, rank);
         MPI_Finalize();
         return 0;
     }
@@ -168,6 +226,7 @@ int main(int argc, char **argv) {
     }
     if (!early)
         pin_to(rank);
+    buffer = written_memory(MAX_SIZE);
     MPI_Win_allocate(MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory, &window);
     memset(window_memory, 0, MAX_SIZE);
     MPI_Win_lock_all(0, window);

@@ -292,8 +292,8 @@ int main(int argc, char **argv) {
     if (rank == 1)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     pin_to(rank);
-    out = calloc(1, MAX_SIZE);
-    in = calloc(1, MAX_SIZE);
+    out = written_memory(MAX_SIZE);
+    in = written_memory(MAX_SIZE);
     open_endpoint(rank, a.transport);
     measure_all(&a, benches, window == NULL ? MESSAGES : sizeof benches / sizeof *benches, rank);
     agree(rank, 0);

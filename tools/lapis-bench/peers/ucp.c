@@ -269,7 +269,7 @@ int main(int argc, char **argv) {
     if (rank == 1)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     pin_to(rank);
-    buffer = calloc(1, MAX_SIZE);
+    buffer = written_memory(MAX_SIZE);
     check(ucp_init(&params, NULL, &context), "init");
     connect_to_peer(rank, context);
     measure_all(&a, benches, sizeof benches / sizeof *benches, rank);
