@@ -1,5 +1,6 @@
 //! Which figures a command line asks for.
 
+use crate::bench::Collective as Operation;
 use crate::cli::{Cli, Memory};
 use anyhow::{Result, bail};
 use lapis_bench::record::Unit;
@@ -24,10 +25,7 @@ pub(crate) enum Kind {
     CompareSwap,
     Gfence,
     Exchange,
-    Barrier,
-    Broadcast,
-    AllReduce,
-    AllToAll,
+    Collective(Operation),
     FirstInit,
     Init,
     Blocked,
@@ -64,6 +62,15 @@ const fn bench(
     memory: bool,
 ) -> Bench {
     Bench { name, what, kind, unit, sizes, memory }
+}
+
+const fn collective(
+    name: &'static str,
+    what: &'static str,
+    operation: Operation,
+    sizes: &'static [u64],
+) -> Bench {
+    bench(name, what, Kind::Collective(operation), Unit::Nanoseconds, sizes, false)
 }
 
 /// All of them.
@@ -130,24 +137,26 @@ pub(crate) const BENCHES: &[Bench] = {
             &[8, 64],
             false,
         ),
-        bench("barrier", "barrier of a team of all tasks", Barrier, Nanoseconds, &[0], false),
-        bench("bcast", "broadcast, every task the root in turn", Broadcast, Nanoseconds, COLLECTIVE, false),
-        bench(
-            "allreduce",
-            "sum of doubles over all tasks, at all tasks",
-            AllReduce,
-            Nanoseconds,
+        collective("barrier", "barrier of a team of all tasks", Operation::Barrier, &[0]),
+        collective("bcast", "broadcast, every task the root in turn", Operation::Broadcast, COLLECTIVE),
+        collective("reduce", "sum of doubles at the root, by turns", Operation::Reduce, COLLECTIVE),
+        collective("allreduce", "sum of doubles, at all tasks", Operation::AllReduce, COLLECTIVE),
+        collective(
+            "reduce_scatter",
+            "sums of doubles, a part of them at each task",
+            Operation::ReduceScatter,
             COLLECTIVE,
-            false,
         ),
-        bench(
-            "alltoall",
-            "exchange of all tasks, so much for each",
-            AllToAll,
-            Nanoseconds,
+        collective("scan", "sum of doubles of the tasks up to this one", Operation::Scan, COLLECTIVE),
+        collective("gather", "so much of each task to the root, by turns", Operation::Gather, COLLECTIVE),
+        collective(
+            "scatter",
+            "so much for each task from the root, by turns",
+            Operation::Scatter,
             COLLECTIVE,
-            false,
         ),
+        collective("allgather", "so much of each task to all", Operation::AllGather, COLLECTIVE),
+        collective("alltoall", "exchange of all tasks, so much for each", Operation::AllToAll, COLLECTIVE),
         bench(
             "init_first",
             "start and end of the first context: plugins loaded, tasks meet, connect and part",
@@ -252,7 +261,7 @@ impl Plan {
 
 /// The table of benches, for people.
 pub(crate) fn listing() -> String {
-    BENCHES.iter().map(|b| format!("{:<10} {:<5} {}\n", b.name, b.unit.text(), b.what)).collect()
+    BENCHES.iter().map(|b| format!("{:<14} {:<5} {}\n", b.name, b.unit.text(), b.what)).collect()
 }
 
 fn names() -> String {

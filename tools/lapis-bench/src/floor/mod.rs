@@ -6,6 +6,7 @@
 mod atomics;
 mod cma;
 mod copy;
+mod copy_add;
 mod duo;
 mod futex;
 mod hand_on;
@@ -21,8 +22,9 @@ use anyhow::Result;
 use lapis_bench::record::Record;
 use std::time::Duration;
 
+pub(crate) use copy_add::of_two as copy_add;
 pub(crate) use hand_on::{among as hand_on, copies_among};
-pub(crate) use pingpong::probe;
+pub(crate) use pingpong::{line, probe};
 
 /// What a floor is asked for.
 pub(crate) struct Ask {
@@ -68,6 +70,12 @@ pub(crate) const ALL: &[Floor] = &[
         transport: "shm",
         what: "memcpy into lines that the other core holds",
         run: copy::shared,
+    },
+    Floor {
+        name: "copy_add",
+        transport: "shm",
+        what: "two processes that copy their doubles and add the other one's",
+        run: copy_add::run,
     },
     Floor { name: "cma_read", transport: "shm", what: "process_vm_readv", run: cma::read },
     Floor { name: "cma_write", transport: "shm", what: "process_vm_writev", run: cma::write },

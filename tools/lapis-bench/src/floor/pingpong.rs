@@ -26,6 +26,11 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     Ok(vec![of("line_lat", exchange(half, || {})?), of("line_lat_paused", exchange(half, spin_loop)?)])
 }
 
+/// The line as it is commonly written.
+pub(crate) fn line(budget: Duration) -> Result<Record> {
+    Ok(Record::latency("line_lat", 8, exchange(budget, || {})?).of("floor", "shm"))
+}
+
 /// The steadier of the two for a few milliseconds: nanoseconds one way. Far from its usual value,
 /// the two cores are badly placed or shared with somebody, and what is measured now is worth
 /// nothing.

@@ -2,9 +2,10 @@
 //! memory.
 //!
 //! In each round every party takes every figure once, in turns; medians of the rounds are shown.
-//! Two tasks have a core each; more are left to the kernel, as a user would leave them. Where tasks
-//! outnumber the cores, processes that only hand the cores on are the floor; those that copy as
-//! much as an alltoall moves are shown beside it.
+//! Two tasks have a core each, and a cache line that goes from one to the other is their floor; more
+//! are left to the kernel, as a user would leave them. Where tasks outnumber the cores, processes
+//! that only hand the cores on are the floor. What an allreduce of two tasks copies and adds, and
+//! what an alltoall of many copies, is shown beside it.
 
 use super::turns::{Jobs, Outcome};
 use crate::floor;
@@ -14,8 +15,26 @@ use lapis_bench::{pin, size};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What can be measured.
-const BENCHES: [&str; 4] = ["barrier", "bcast", "allreduce", "alltoall"];
+/// What can be measured, and whether the size is that of each part, of which members have as many
+/// as there are tasks.
+const BENCHES: [(&str, bool); 10] = [
+    ("barrier", false),
+    ("bcast", false),
+    ("reduce", false),
+    ("allreduce", false),
+    ("reduce_scatter", true),
+    ("scan", false),
+    ("gather", true),
+    ("scatter", true),
+    ("allgather", true),
+    ("alltoall", true),
+];
+
+/// From so many bytes on an allreduce of two tasks has the floor of processes that copy and add.
+const COPY_ADD: u64 = 4 << 10;
+
+/// Most bytes of all parts of a member: jobs of many tasks leave out what is longer.
+const MOST: u64 = 32 << 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -23,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "2,4,8,16")]
     tasks: Vec<usize>,
     /// Which operations (several with commas); all without it
-    #[arg(long, value_delimiter = ',', value_parser = BENCHES)]
+    #[arg(long, value_delimiter = ',', value_parser = BENCHES.map(|(name, _)| name))]
     only: Vec<String>,
     /// Sizes, like 8,4K,64K-1M
     #[arg(long, default_value = "8,1K,64K,1M")]
@@ -52,18 +71,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).max(1);
     let budget = Duration::from_millis(if args.quick { 20 } else { 100 });
     let sizes = size::parse_list(&args.sizes)?;
-    let chosen = BENCHES.into_iter().filter(|b| args.only.is_empty() || args.only.iter().any(|o| o == b));
-    let wishes: Vec<Wish<'_>> = chosen.map(|bench| Wish { bench, sizes: &sizes, budget }).collect();
     let mut outcome = Outcome::new("collectives", "collectives over shared memory", rounds, args.quick);
     for tasks in args.tasks.iter().copied() {
+        let short: Vec<u64> = sizes.iter().copied().filter(|size| size * tasks as u64 <= MOST).collect();
+        let wishes = wishes(&args.only, &sizes, &short, budget);
         let parties = parties(tasks, args.no_peers, &mut outcome);
         for round in 1..=rounds {
             eprintln!("bench: collectives: {tasks} tasks, round {round} of {rounds}");
-            if tasks > pin::allowed().len() {
+            let asks = |bench: &str| wishes.iter().any(|wish| wish.bench == bench);
+            if tasks == 2 {
+                outcome.hold_against(tasks, floor::line(budget));
+                for size in sizes.iter().filter(|size| asks("allreduce") && **size >= COPY_ADD) {
+                    outcome.hold_against(tasks, floor::copy_add(*size as usize, budget));
+                }
+            } else if tasks > pin::allowed().len() {
                 outcome.hold_against(tasks, floor::hand_on(tasks, budget));
                 let copies = |size: &u64| floor::copies_among(tasks, *size as usize, budget).transpose();
-                let moves_parts = wishes.iter().any(|wish| wish.bench == "alltoall");
-                for copy in sizes.iter().filter(|_| moves_parts).filter_map(copies) {
+                for copy in short.iter().filter(|_| asks("alltoall")).filter_map(copies) {
                     outcome.hold_against(tasks, copy);
                 }
             }
@@ -71,6 +95,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     outcome.report((!args.dry).then_some(&args.out))
+}
+
+/// Everything asked for, in sizes of data and of parts.
+fn wishes<'a>(only: &[String], sizes: &'a [u64], parts: &'a [u64], budget: Duration) -> Vec<Wish<'a>> {
+    let chosen = BENCHES.iter().filter(|(bench, _)| only.is_empty() || only.iter().any(|name| name == bench));
+    chosen
+        .map(|(bench, of_parts)| Wish { bench, sizes: if *of_parts { parts } else { sizes }, budget })
+        .filter(|wish| !wish.sizes.is_empty() || wish.bench == "barrier")
+        .collect()
 }
 
 fn parties(tasks: usize, alone: bool, outcome: &mut Outcome) -> Vec<Party> {
