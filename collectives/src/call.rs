@@ -47,6 +47,11 @@ pub enum Call<'a> {
         /// Elements of each part, by rank.
         counts: &'a [usize],
     },
+    /// The same with parts of equal lengths.
+    ReduceScatterBlock {
+        /// Elements of each part.
+        count: usize,
+    },
     /// The root's output becomes everybody's inputs, by rank.
     Gather {
         /// Who gets them.
@@ -151,6 +156,7 @@ impl Call<'_> {
             Self::Scan { .. } => 14,
             Self::ExScan { .. } => 15,
             Self::Neighbours { .. } => 16,
+            Self::ReduceScatterBlock { .. } => 17,
         }
     }
 
@@ -167,6 +173,7 @@ impl Call<'_> {
             Self::Reduce { .. }
                 | Self::AllReduce { .. }
                 | Self::ReduceScatter { .. }
+                | Self::ReduceScatterBlock { .. }
                 | Self::Scan { .. }
                 | Self::ExScan { .. }
         )
@@ -203,6 +210,7 @@ impl Call<'_> {
             | Self::Multicast { count, .. }
             | Self::Reduce { count, .. }
             | Self::AllReduce { count }
+            | Self::ReduceScatterBlock { count }
             | Self::Gather { count, .. }
             | Self::Scatter { count, .. }
             | Self::AllGather { count }
@@ -246,6 +254,7 @@ impl Call<'_> {
             Self::Broadcast { root, count } => Call::Broadcast { root, count },
             Self::Reduce { root, count } => Call::Reduce { root, count },
             Self::AllReduce { count } => Call::AllReduce { count },
+            Self::ReduceScatterBlock { count } => Call::ReduceScatterBlock { count },
             Self::Gather { root, count } => Call::Gather { root, count },
             Self::Scatter { root, count } => Call::Scatter { root, count },
             Self::AllGather { count } => Call::AllGather { count },
@@ -254,6 +263,14 @@ impl Call<'_> {
             Self::ExScan { count } => Call::ExScan { count },
             _ => return None,
         })
+    }
+
+    /// Calls `f` with the same, among `n` members, with a list of the parts' lengths.
+    pub(crate) fn with_list<R>(&self, n: usize, f: impl FnOnce(&Call<'_>) -> R) -> R {
+        match *self {
+            Self::ReduceScatterBlock { count } => f(&Call::ReduceScatter { counts: &vec![count; n] }),
+            _ => f(self),
+        }
     }
 
     /// The same of elements that are a `scale`th as long; those of lists stay.
@@ -286,6 +303,7 @@ impl Call<'_> {
             Self::Reduce { root, count } => (count, at(root, count)),
             Self::AllReduce { count } | Self::Scan { count } | Self::ExScan { count } => (count, count),
             Self::ReduceScatter { counts } => (counts.iter().sum(), counts[me]),
+            Self::ReduceScatterBlock { count } => (n.saturating_mul(count), count),
             Self::Gather { root, count } => (count, at(root, n.saturating_mul(count))),
             Self::GatherV { root, mine, ref parts } => (mine, at(root, known(parts))),
             Self::Scatter { root, count } => (at(root, n.saturating_mul(count)), count),

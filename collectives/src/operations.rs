@@ -88,8 +88,8 @@ impl Team {
         output: &mut [T],
         by: impl Into<Combine<'f, T>>,
     ) -> Result<()> {
-        let counts = vec![output.len(); self.len()];
-        self.reduce_scatter(input, output, &counts, by)
+        let count = output.len();
+        self.call(&Call::ReduceScatterBlock { count }, by.into().of_bytes(), input, output)
     }
 
     /// Gives the root everybody's input, by rank; the others' output may be empty.

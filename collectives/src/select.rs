@@ -147,6 +147,10 @@ pub fn table() -> &'static [Row] {
 
 /// The algorithm for a call.
 pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
+    call.with_list(shape.n, |call| choose_for(call, shape, wishes))
+}
+
+fn choose_for(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
     let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
     let fits = |algorithm: Algorithm| match (call, algorithm) {
         // Whoever asks has no memory in common.
@@ -255,7 +259,11 @@ pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -
 
 fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
     let mut script = Script::default();
-    let out = &mut script;
+    call.with_list(at.n, |call| write_script(&mut script, at, call, shape, by));
+    script
+}
+
+fn write_script(out: &mut Script, at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) {
     let hosts = || shape.hosts.cloned().unwrap_or_default();
     let segment = (SEGMENT / shape.size.max(1)).max(1);
     let ordered = !shape.reorder || shape.reproducible;
@@ -303,8 +311,9 @@ fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -
         (Call::Scan { count }, _) => doubling::scan(out, at, count),
         (Call::ExScan { count }, _) => doubling::exscan(out, at, count),
         (Call::Neighbours { from, to }, _) => exchange::neighbours(out, at, from, to),
+        // With a list it is the other one.
+        (Call::ReduceScatterBlock { .. }, _) => {}
     }
-    script
 }
 
 /// A tree over the root and those who are listed.

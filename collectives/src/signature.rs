@@ -3,7 +3,7 @@
 use crate::element::{Operator, Type};
 
 /// Names of operations, in the order of their codes.
-pub(crate) const NAMES: [&str; 17] = [
+pub(crate) const NAMES: [&str; 18] = [
     "barrier",
     "broadcast",
     "multicast",
@@ -21,6 +21,7 @@ pub(crate) const NAMES: [&str; 17] = [
     "scan",
     "exscan",
     "neighbours",
+    "reduce_scatter_block",
 ];
 
 /// What members' calls must have in common, in a word:

@@ -62,7 +62,7 @@ impl Work<'_> {
             let (me, mut seen) = ((&*board).me(), 1);
             for take in &round.takes {
                 if take.member != me && !meets {
-                    self.wait_for_data(take.member)?;
+                    self.wait_for_data(take.member, spot)?;
                     seen += 1;
                 }
                 (&*board).take(take, spot, data, fold, heard)?;
@@ -130,12 +130,12 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held.
     #[inline(always)]
-    unsafe fn wait_for_data(&self, member: usize) -> Step {
+    unsafe fn wait_for_data(&self, member: usize, spot: Spot) -> Step {
         // SAFETY: the board is this operation's and lives; references end here.
         unsafe {
             match (&*self.board).shown(member) {
                 Some(theirs) => Ok((&*self.board).same(member, theirs, self.signature)?),
-                None => self.wait_for_call_of(member),
+                None => self.wait_for_call_of(member, spot),
             }
         }
     }
@@ -143,12 +143,15 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held.
     #[inline(never)]
-    unsafe fn wait_for_call_of(&self, member: usize) -> Step {
+    unsafe fn wait_for_call_of(&self, member: usize, spot: Spot) -> Step {
         let (board, mut theirs): (*const Board, _) = (self.board, None);
         // SAFETY: the board is this operation's and lives; references end where they stand.
         unsafe {
             let there = || {
                 theirs = (&*board).shown(member);
+                if theirs.is_none() {
+                    (&*board).expect(member, spot);
+                }
                 theirs.is_some()
             };
             self.wait_for(Whom::Member(member), there)?;

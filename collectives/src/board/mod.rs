@@ -213,7 +213,7 @@ impl Board {
     #[inline(always)]
     fn data(&self, member: usize, round: u64, spot: Spot) -> *mut u8 {
         match spot {
-            Spot::Line => self.line_at(member, round).wrapping_add(size_of::<Line>()),
+            Spot::Line(_) => self.line_at(member, round).wrapping_add(size_of::<Line>()),
             Spot::Row(share) => self.row(share).wrapping_add(member * share),
             Spot::Area(_) => {
                 let slot = round as usize & (self.places.area_count - 1);

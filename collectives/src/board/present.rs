@@ -1,12 +1,18 @@
 //! The round that a member is in: room for its data, putting and showing it, taking that of others.
 //! Who waits for what is not there yet, and how, stands above.
 
+use super::flags::Line;
 use super::rounds::{Plan, Round, Spot, Take};
 use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use lapis_core::sync::{Ordering, membarrier, prefetch};
+
+const CACHE_LINE: usize = 64;
+
+/// From so many bytes on, data does not fit beside the flag in one cache line.
+const FLAGS_LINE_DATA: usize = CACHE_LINE - size_of::<Line>() + 1;
 
 impl Board {
     /// Begins the next round, which is round `r` of a plan. In the first one the others are told
@@ -94,6 +100,15 @@ impl Board {
         self.line(member, self.round).shown(self.round)
     }
 
+    /// The caller has looked for a member's data in vain, and looks again: what stands beyond the
+    /// flag's own cache line is to come together with the flag.
+    #[inline(always)]
+    pub(crate) fn expect(&self, member: usize, spot: Spot) {
+        if let Spot::Line(FLAGS_LINE_DATA..) = spot {
+            prefetch::before_reading(self.line_at(member, self.round).wrapping_add(CACHE_LINE));
+        }
+    }
+
     /// What a member of a meeting calls, or shows, once it has come so far.
     fn called(&self, member: usize, round: u64) -> Option<u64> {
         self.line(member, round).shown(round).or_else(|| self.came_with(member, round))
@@ -134,7 +149,9 @@ impl Board {
         }
         // Others have read this line LINES rounds ago, so that their cores have it, too. Asked for
         // before the present round's lines have come, it would make these come later.
-        prefetch::before_writing(self.line_at(self.me, self.round + 1));
+        let next = self.line_at(self.me, self.round + 1);
+        prefetch::before_writing(next);
+        prefetch::before_writing(next.wrapping_add(CACHE_LINE));
     }
 
     /// Where a member's words of unequal parts are in the present round: nowhere among the data.

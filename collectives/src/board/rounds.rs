@@ -131,7 +131,11 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
         Call::Scatter { count, .. } => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } if n < MEET_MEMBERS => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } => Some((count, n)),
-        Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), n)),
+        // Of two members, each takes the other's operand alone.
+        Call::ReduceScatter { counts } => {
+            Some((counts.iter().copied().max().unwrap_or(0), if n == 2 { 1 } else { n }))
+        }
+        Call::ReduceScatterBlock { count } => Some((count, if n == 2 { 1 } else { n })),
         Call::AllGatherV { parts } => Some((parts.counts.iter().copied().max().unwrap_or(0), 1)),
         _ => None,
     }
@@ -144,6 +148,7 @@ fn takes_from_all(call: &Call<'_>) -> bool {
         Call::Barrier
             | Call::AllReduce { .. }
             | Call::ReduceScatter { .. }
+            | Call::ReduceScatterBlock { .. }
             | Call::AllGather { .. }
             | Call::AllGatherV { .. }
             | Call::AllToAll { .. }
@@ -217,7 +222,7 @@ impl<'a> Plan<'a> {
         let bytes = self.width * self.element;
         match self.meets {
             true if bytes <= share(self.n) => Spot::Row(bytes),
-            false if bytes <= inline => Spot::Line,
+            false if bytes <= inline => Spot::Line(bytes),
             _ => Spot::Area(bytes),
         }
     }
@@ -259,17 +264,10 @@ impl<'a> Plan<'a> {
             Call::Scatter { root, count } => self.scattered(out, root, w, count),
             Call::AllToAll { count } => self.exchanged(out, w, count),
             Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } => self.unequal(out, w),
-            Call::ReduceScatter { counts } => self.folded_parts(out, w, counts),
-            Call::Scan { count } => {
-                let at = self.span(w, count);
-                out.puts.push(Put { from: input(at), at: 0 });
-                self.fold_in_order(out, 0..self.me + 1, 0, output(at));
-            }
-            Call::ExScan { count } => {
-                let at = self.span(w, count);
-                out.puts.push(Put { from: input(at), at: 0 });
-                self.fold_in_order(out, 0..self.me, 0, output(at));
-            }
+            Call::ReduceScatter { counts } => self.folded_parts(out, w, |member| counts[member]),
+            Call::ReduceScatterBlock { count } => self.folded_parts(out, w, |_| count),
+            Call::Scan { count } => self.scanned(out, self.span(w, count), self.me + 1),
+            Call::ExScan { count } => self.scanned(out, self.span(w, count), self.me),
             _ => {}
         }
     }
@@ -283,7 +281,7 @@ impl<'a> Plan<'a> {
         }
         let into = output(self.span(r, count));
         out.takes.clear();
-        self.fold_in_order(out, 0..self.n, 0, into);
+        self.fold_areas(out, 0..self.n, 0, into);
         out.puts.clear();
         out.puts.push(Put { from: into, at: 0 });
         true
@@ -308,7 +306,27 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn fold_in_order(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
+    /// Folds the operands of these members, of which the caller's own is `mine`, too.
+    fn fold(&self, out: &mut Round, who: std::ops::Range<usize>, mine: Span, at: usize, into: Span) {
+        if !self.keeps_own(&who) {
+            return self.fold_areas(out, who, at, into);
+        }
+        out.copies.push((mine, into));
+        if let Some(other) = who.into_iter().find(|member| *member != self.me) {
+            let side = if other < self.me { Side::Before } else { Side::After };
+            out.takes.push(Take { fold: Some(side), ..Take::of(other, at, into) });
+        }
+    }
+
+    /// Whether the caller folds its own operand where it is. Beside more than one other it takes it
+    /// from its area: the first operand goes where the result does, which in place is where its own
+    /// was.
+    fn keeps_own(&self, who: &std::ops::Range<usize>) -> bool {
+        who.contains(&self.me) && who.len() <= 2
+    }
+
+    /// Folds what stands in the areas of these members.
+    fn fold_areas(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
         if self.meets && who.len() > 1 {
             out.takes.push(Take::of(who.start, at, into));
             let (fold, many) = (Some(Side::After), (who.len() - 1, 0));
@@ -331,23 +349,22 @@ impl<'a> Plan<'a> {
 
     /// Who gets the result folds everything.
     fn folded(&self, out: &mut Round, at: (usize, usize), gets: bool) {
-        if self.n != 2 {
-            out.puts.push(Put { from: input(at), at: 0 });
-            if gets {
-                self.fold_in_order(out, 0..self.n, 0, output(at));
-            }
-            return;
-        }
-        let other = 1 - self.me;
-        let both = matches!(self.call, Call::AllReduce { .. });
-        if both || !gets {
+        let (all, both) = (0..self.n, matches!(self.call, Call::AllReduce { .. }));
+        if both || !gets || !self.keeps_own(&all) {
             out.puts.push(Put { from: input(at), at: 0 });
         }
         if gets {
-            out.copies.push((input(at), output(at)));
-            let side = if other < self.me { Side::Before } else { Side::After };
-            out.takes.push(Take { fold: Some(side), ..Take::of(other, 0, output(at)) });
+            self.fold(out, all, input(at), 0, output(at));
         }
+    }
+
+    /// Everybody folds what the first `many` have.
+    fn scanned(&self, out: &mut Round, at: (usize, usize), many: usize) {
+        let others_take = self.me + 1 < self.n;
+        if others_take || (many > self.me && !self.keeps_own(&(0..many))) {
+            out.puts.push(Put { from: input(at), at: 0 });
+        }
+        self.fold(out, 0..many, input(at), 0, output(at));
     }
 
     /// Everybody folds a piece, then all or the root take the pieces.
@@ -359,7 +376,7 @@ impl<'a> Plan<'a> {
         let mine = if gets { here } else { Span::scratch(0, here.len) };
         if r.is_multiple_of(2) {
             out.puts.push(Put { from: input(at), at: 0 });
-            self.fold_in_order(out, 0..self.n, here.start - at.0, mine);
+            self.fold_areas(out, 0..self.n, here.start - at.0, mine);
             return;
         }
         if root != Some(self.me) {
@@ -438,15 +455,23 @@ impl<'a> Plan<'a> {
         (to - usize::from(to > from)) * self.window
     }
 
-    fn folded_parts(&self, out: &mut Round, w: usize, counts: &[usize]) {
-        let mut first = 0;
-        for (member, count) in counts.iter().copied().enumerate() {
-            let (start, len) = self.span(w, count);
-            out.puts.push(Put { from: input((first + start, len)), at: member * self.window });
-            first += count;
+    /// Everybody folds its part.
+    fn folded_parts(&self, out: &mut Round, w: usize, count: impl Fn(usize) -> usize) {
+        let all = 0..self.n;
+        let (keeps_own, mut first, mut mine) = (self.keeps_own(&all), 0, Span::NONE);
+        let at = |member: usize| if keeps_own { 0 } else { member * self.window };
+        for member in 0..self.n {
+            let (start, len) = self.span(w, count(member));
+            let from = input((first + start, len));
+            if member == self.me {
+                mine = from;
+            }
+            if member != self.me || !keeps_own {
+                out.puts.push(Put { from, at: at(member) });
+            }
+            first += count(member);
         }
-        let into = output(self.span(w, counts[self.me]));
-        self.fold_in_order(out, 0..self.n, self.me * self.window, into);
+        self.fold(out, all, mine, at(self.me), output(self.span(w, count(self.me))));
     }
 }
 

@@ -161,7 +161,7 @@ impl Rounds {
             reach: Reach::Before,
             stage: Stage::Between,
             next: 0,
-            spot: Spot::Line,
+            spot: Spot::Line(0),
             awaited: 0,
             heard: 0,
             work: Round::default(),

@@ -24,7 +24,7 @@ struct Trial {
 }
 
 fn trials() -> impl Strategy<Value = Trial> {
-    let sizes = (1usize..48, 0usize..11, 0usize..40, any::<usize>(), 1usize..9);
+    let sizes = (1usize..48, 0usize..12, 0usize..40, any::<usize>(), 1usize..9);
     (sizes, any::<[bool; 3]>(), any::<u64>()).prop_map(|(sizes, flags, seed)| {
         let (n, operation, count, root, hosts) = sizes;
         let [reorder, reproducible, in_place] = flags;
@@ -46,7 +46,8 @@ impl Trial {
             7 => Call::AllGatherV { parts: Parts { counts, starts } },
             8 => Call::AllToAll { count },
             9 => Call::Scan { count },
-            _ => Call::ExScan { count },
+            10 => Call::ExScan { count },
+            _ => Call::ReduceScatterBlock { count },
         }
     }
 
@@ -65,6 +66,7 @@ impl Trial {
             }
             8 => value(i / count, me * count + i % count),
             9 => folded(0..me + 1, i, ordered),
+            11 => folded(0..n, me * count + i, ordered),
             _ if me > 0 => folded(0..me, i, ordered),
             _ if self.in_place => value(0, i),
             _ => JUNK,
@@ -88,9 +90,12 @@ impl Trial {
             reorder: self.reorder,
             reproducible: self.reproducible,
         };
-        let row = select::table().iter().find(|row| row.operation == call.name());
-        let wish = row.map(|row| row.algorithms[self.seed as usize / 2 % row.algorithms.len()].name());
-        let wish = wish.map(|wish| format!("{}={wish}", call.name())).unwrap_or_default();
+        let row = select::table().iter().find(|row| call.name().trim_end_matches("_block") == row.operation);
+        let wish = row.map(|row| {
+            let algorithm = row.algorithms[self.seed as usize / 2 % row.algorithms.len()];
+            format!("{}={}", row.operation, algorithm.name())
+        });
+        let wish = wish.unwrap_or_default();
         let way = select::choose(&call, &shape(0), &Wishes::parse(&wish).unwrap());
         // What is scanned folds in order with the operands in any place.
         let reads = matches!(self.operation, 1 | 2 | 9 | 10);

@@ -32,6 +32,12 @@ impl Wishes {
     /// are: wishes for `alltoall` count for them if they name no range of bytes, nor Bruck's
     /// algorithm, which such parts can't be moved by.
     pub(crate) fn for_call(&self, call: &Call<'_>, shape: &Shape<'_>) -> Option<Algorithm> {
+        // A reduce_scatter's bytes are those of all parts.
+        let (name, count) = match *call {
+            Call::ReduceScatterBlock { count } => ("reduce_scatter", count.saturating_mul(shape.n)),
+            _ => (call.name(), call.count() as usize),
+        };
+        let bytes = count.saturating_mul(shape.size);
         let suits = |wish: &&Wish| {
             let named = match call {
                 Call::AllToAllV { .. } => {
@@ -39,11 +45,9 @@ impl Wishes {
                         && wish.bytes == (0..=usize::MAX)
                         && wish.algorithm != Algorithm::Bruck
                 }
-                _ => wish.operation == call.name(),
+                _ => wish.operation == name,
             };
-            named
-                && wish.members.contains(&shape.n)
-                && wish.bytes.contains(&(call.count() as usize).saturating_mul(shape.size))
+            named && wish.members.contains(&shape.n) && wish.bytes.contains(&bytes)
         };
         self.0.iter().rev().find(suits).map(|wish| wish.algorithm)
     }

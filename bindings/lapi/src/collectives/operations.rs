@@ -218,13 +218,10 @@ pub(crate) unsafe fn reduce_scatter_block(
     op: lapis_op_t,
     form: Form,
 ) -> c_int {
-    // Equal parts are rare enough to afford a list.
-    let mut counts = Vec::new();
     // SAFETY: the manual's promise.
     unsafe {
-        folded(hndl, team, (input, output), (of, op), form, |team| {
-            counts.resize(team.len(), count as usize);
-            Ok(Call::ReduceScatter { counts: &counts })
+        folded(hndl, team, (input, output), (of, op), form, |_| {
+            Ok(Call::ReduceScatterBlock { count: count as usize })
         })
     }
 }

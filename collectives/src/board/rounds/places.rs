@@ -32,8 +32,8 @@ pub(crate) fn share(n: usize) -> usize {
 /// Data of a line, and of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
-    /// Behind the flag.
-    Line,
+    /// Behind the flag: so many bytes at most.
+    Line(usize),
     /// In the team's row, with so many bytes of each member.
     Row(usize),
     /// In the member's area, of which it uses so many bytes at most.

@@ -55,6 +55,9 @@ fn reductions_through_memory_fold_in_order() {
                     let outputs = |me: usize| if me == root { count } else { 0 };
                     Case { call: Call::Reduce { root, count }, outputs: &outputs, ..case }.check();
                 }
+                let (call, each) = (Call::ReduceScatterBlock { count }, |_: usize| n * count);
+                let part = |me: usize, i: usize| folded(0..n, me * count + i, true);
+                Case { call, inputs: &each, expected: &part, ..case }.check();
                 let upto = |me: usize, i: usize| folded(0..me + 1, i, true);
                 Case { call: Call::Scan { count }, expected: &upto, ..case }.check();
                 let before = |me: usize, i: usize| match me {
