@@ -48,6 +48,9 @@ impl Work<'_> {
             let board = self.board;
             let (meets, spot) = (prepared.plan.meets(), prepared.spot);
             (&mut *board).begin_round(&prepared.plan, r);
+            if prepared.plan.passes_on() {
+                return self.pass_on(prepared, r, data);
+            }
             self.wait_for_room(spot)?;
             (&mut *board).put(prepared.round(r), spot, data);
             if meets {
@@ -68,6 +71,31 @@ impl Work<'_> {
                 (&*board).take(take, spot, data, fold, heard)?;
             }
             (&mut *board).end_round(meets || seen == (&*board).tasks().len());
+        }
+        Ok(())
+    }
+
+    /// A round in which members put what they make of what they take.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run); the round is begun.
+    #[inline(never)]
+    unsafe fn pass_on(&self, prepared: &mut Prepared<'_>, r: usize, data: &mut impl Data) -> Step {
+        // SAFETY: as in `take_round`.
+        unsafe {
+            let (board, spot) = (self.board, prepared.spot);
+            data.copy(&prepared.round(r).copies);
+            let (round, fold) = prepared.written();
+            for take in &round.takes {
+                self.wait_for_data(take.member, spot)?;
+                (&*board).take(take, spot, data, fold, &mut 0)?;
+            }
+            self.wait_for_room(spot)?;
+            (&mut *board).put(round, spot, data);
+            (&*board).show(self.signature);
+            (&*board).order_showing();
+            self.wake_dozing();
+            (&mut *board).end_round(false);
         }
         Ok(())
     }

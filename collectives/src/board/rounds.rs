@@ -17,13 +17,14 @@
 //! Operands are always folded in the order of ranks.
 
 mod places;
+mod reductions;
 mod unequal;
 
 pub(crate) use places::{LINES, Spot, areas, share};
 
 use crate::call::Call;
 use lapis_schedules::tree::Parts;
-use lapis_schedules::{Side, Span, piece};
+use lapis_schedules::{Side, Span};
 
 /// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
 const DIVIDE_FROM: usize = 4 << 10;
@@ -79,7 +80,8 @@ impl Take {
 }
 
 /// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
-/// order.
+/// order; or, where it [passes on](Plan::passes_on) what it has taken, it copies, takes, puts and
+/// shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
     /// Into its area.
@@ -153,8 +155,6 @@ fn takes_from_all(call: &Call<'_>) -> bool {
             | Call::AllGatherV { .. }
             | Call::AllToAll { .. }
             | Call::AllToAllV { .. }
-            | Call::Scan { .. }
-            | Call::ExScan { .. }
     )
 }
 
@@ -216,6 +216,13 @@ impl<'a> Plan<'a> {
         self.meets
     }
 
+    /// Whether members put what they have made of what they took in the same round: each one waits
+    /// for the one before it.
+    #[inline(always)]
+    pub(crate) fn passes_on(&self) -> bool {
+        matches!(self.call, Call::Scan { .. } | Call::ExScan { .. })
+    }
+
     /// Where data stands, if up to `inline` bytes fit in a line: in every round, at every member.
     #[inline]
     pub(crate) fn spot(&self, inline: usize) -> Spot {
@@ -229,7 +236,11 @@ impl<'a> Plan<'a> {
 
     /// Elements of scratch.
     pub(crate) fn scratch(&self) -> usize {
-        if self.divided { self.window / self.n + 1 } else { 0 }
+        match self.call {
+            Call::ExScan { .. } => self.window,
+            _ if self.divided => self.window / self.n + 1,
+            _ => 0,
+        }
     }
 
     /// Writes round `r`, from 0 on. Allocates nothing when `out` has been used for an operation of
@@ -266,8 +277,8 @@ impl<'a> Plan<'a> {
             Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } => self.unequal(out, w),
             Call::ReduceScatter { counts } => self.folded_parts(out, w, |member| counts[member]),
             Call::ReduceScatterBlock { count } => self.folded_parts(out, w, |_| count),
-            Call::Scan { count } => self.scanned(out, self.span(w, count), self.me + 1),
-            Call::ExScan { count } => self.scanned(out, self.span(w, count), self.me),
+            Call::Scan { count } => self.scanned(out, self.span(w, count)),
+            Call::ExScan { count } => self.scanned_before(out, self.span(w, count)),
             _ => {}
         }
     }
@@ -306,84 +317,11 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Folds the operands of these members, of which the caller's own is `mine`, too.
-    fn fold(&self, out: &mut Round, who: std::ops::Range<usize>, mine: Span, at: usize, into: Span) {
-        if !self.keeps_own(&who) {
-            return self.fold_areas(out, who, at, into);
-        }
-        out.copies.push((mine, into));
-        if let Some(other) = who.into_iter().find(|member| *member != self.me) {
-            let side = if other < self.me { Side::Before } else { Side::After };
-            out.takes.push(Take { fold: Some(side), ..Take::of(other, at, into) });
-        }
-    }
-
-    /// Whether the caller folds its own operand where it is. Beside more than one other it takes it
-    /// from its area: the first operand goes where the result does, which in place is where its own
-    /// was.
-    fn keeps_own(&self, who: &std::ops::Range<usize>) -> bool {
-        who.contains(&self.me) && who.len() <= 2
-    }
-
-    /// Folds what stands in the areas of these members.
-    fn fold_areas(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
-        if self.meets && who.len() > 1 {
-            out.takes.push(Take::of(who.start, at, into));
-            let (fold, many) = (Some(Side::After), (who.len() - 1, 0));
-            out.takes.push(Take { fold, many, ..Take::of(who.start + 1, at, into) });
-            return;
-        }
-        for member in who.clone() {
-            let fold = (member > who.start).then_some(Side::After);
-            out.takes.push(Take { fold, ..Take::of(member, at, into) });
-        }
-    }
-
     fn broadcast(&self, out: &mut Round, root: usize, at: (usize, usize), gets: bool) {
         if self.me == root {
             out.puts.push(Put { from: output(at), at: 0 });
         } else if gets {
             out.takes.push(Take::of(root, 0, output(at)));
-        }
-    }
-
-    /// Who gets the result folds everything.
-    fn folded(&self, out: &mut Round, at: (usize, usize), gets: bool) {
-        let (all, both) = (0..self.n, matches!(self.call, Call::AllReduce { .. }));
-        if both || !gets || !self.keeps_own(&all) {
-            out.puts.push(Put { from: input(at), at: 0 });
-        }
-        if gets {
-            self.fold(out, all, input(at), 0, output(at));
-        }
-    }
-
-    /// Everybody folds what the first `many` have.
-    fn scanned(&self, out: &mut Round, at: (usize, usize), many: usize) {
-        let others_take = self.me + 1 < self.n;
-        if others_take || (many > self.me && !self.keeps_own(&(0..many))) {
-            out.puts.push(Put { from: input(at), at: 0 });
-        }
-        self.fold(out, 0..many, input(at), 0, output(at));
-    }
-
-    /// Everybody folds a piece, then all or the root take the pieces.
-    fn divided(&self, out: &mut Round, r: usize, at: (usize, usize), root: Option<usize>) {
-        let whole = output(at);
-        let of = |member: usize| piece(whole, self.n, member);
-        let gets = root.is_none_or(|root| root == self.me);
-        let here = of(self.me);
-        let mine = if gets { here } else { Span::scratch(0, here.len) };
-        if r.is_multiple_of(2) {
-            out.puts.push(Put { from: input(at), at: 0 });
-            self.fold_areas(out, 0..self.n, here.start - at.0, mine);
-            return;
-        }
-        if root != Some(self.me) {
-            out.puts.push(Put { from: mine, at: 0 });
-        }
-        if gets {
-            self.take_all(out, |member| (0, of(member)));
         }
     }
 
@@ -453,25 +391,6 @@ impl<'a> Plan<'a> {
     /// without one for itself.
     fn place(&self, from: usize, to: usize) -> usize {
         (to - usize::from(to > from)) * self.window
-    }
-
-    /// Everybody folds its part.
-    fn folded_parts(&self, out: &mut Round, w: usize, count: impl Fn(usize) -> usize) {
-        let all = 0..self.n;
-        let (keeps_own, mut first, mut mine) = (self.keeps_own(&all), 0, Span::NONE);
-        let at = |member: usize| if keeps_own { 0 } else { member * self.window };
-        for member in 0..self.n {
-            let (start, len) = self.span(w, count(member));
-            let from = input((first + start, len));
-            if member == self.me {
-                mine = from;
-            }
-            if member != self.me || !keeps_own {
-                out.puts.push(Put { from, at: at(member) });
-            }
-            first += count(member);
-        }
-        self.fold(out, all, mine, at(self.me), output(self.span(w, count(self.me))));
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum Reach {
 enum Stage {
     /// None is begun.
     Between,
-    /// Begun; nothing is put yet.
+    /// What is to be put next waits for room.
     Room,
     /// The caller has come to the meeting; others have not.
     Meeting,
@@ -216,6 +216,11 @@ impl Rounds {
         }
     }
 
+    /// Whether members put after they have taken.
+    fn passes_on(&self) -> bool {
+        self.plan().is_some_and(|plan| plan.passes_on())
+    }
+
     fn plan(&self) -> Option<Plan<'static>> {
         match self.reach {
             Reach::Before => self.before,
@@ -255,7 +260,12 @@ impl Rounds {
                         plan.round(next, &mut (*this).work);
                         (&mut *board).begin_round(&plan, next);
                         (*this).spot = plan.spot(INLINE);
-                        (*this).stage = Stage::Room;
+                        if plan.passes_on() {
+                            data.copy(&(*this).work.copies);
+                            (*this).stage = Stage::Takes(0);
+                        } else {
+                            (*this).stage = Stage::Room;
+                        }
                     }
                     Stage::Room => {
                         if let Some(member) = (&mut *board).lacks_room((*this).spot) {
@@ -309,12 +319,29 @@ impl Rounds {
             if is_any_dozing(board) {
                 wake_dozing(board, wake);
             }
-            data.copy(&(*this).work.copies);
+            if (&*this).passes_on() {
+                Self::end_round(this, board, false);
+            } else {
+                data.copy(&(*this).work.copies);
+            }
         }
         Ok(())
     }
 
-    /// Makes a take, or ends the round after the last one. False: the data is not there.
+    /// Ends the present round.
+    ///
+    /// # Safety
+    /// As for [`go`](Self::go).
+    unsafe fn end_round(this: *mut Self, board: *mut Board, all_have_begun: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (&mut *board).end_round(all_have_begun);
+            (*this).next += 1;
+            (*this).stage = Stage::Between;
+        }
+    }
+
+    /// Makes a take, or goes on after the last one. False: the data is not there.
     ///
     /// # Safety
     /// As for [`go`](Self::go).
@@ -331,10 +358,12 @@ impl Rounds {
             let me = (&*board).me();
             let meets = (&*this).plan().is_some_and(|plan| plan.meets());
             let Some(take) = (&(*this).work.takes).get(at).copied() else {
-                let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
-                (&mut *board).end_round(meets || seen + 1 == (&*board).tasks().len());
-                (*this).next += 1;
-                (*this).stage = Stage::Between;
+                if (&*this).passes_on() {
+                    (*this).stage = Stage::Room;
+                } else {
+                    let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
+                    Self::end_round(this, board, meets || seen + 1 == (&*board).tasks().len());
+                }
                 return Ok(true);
             };
             if take.member != me && !meets {

@@ -10,8 +10,10 @@ pub(super) struct Member<'a> {
     plan: Plan<'a>,
     buffers: [Vec<Map>; 3],
     in_place: bool,
-    /// Round that was begun last, from 1 on, and how many of its takes were made.
+    /// Round that was shown last, from 1 on, and the one that is under way or was the last.
     pub(super) begun: usize,
+    present: usize,
+    /// How many of its takes were made.
     taken: usize,
     /// Meetings up to that round, and whether the last one is not open yet for all that it knows.
     meetings: usize,
@@ -55,7 +57,7 @@ impl Member<'_> {
     }
 
     pub(super) fn ended_round(&self) -> bool {
-        !self.waits && self.taken == self.round.takes.len()
+        !self.waits && self.taken == self.round.takes.len() && self.begun == self.present
     }
 
     /// Makes a take of the round that was begun last.
@@ -67,8 +69,8 @@ impl Member<'_> {
             row.iter().map(|(_, data)| *data).collect()
         } else {
             let areas = &shared.areas[take.member];
-            let (round, data, told) = &areas[self.begun % areas.len()];
-            assert_eq!(*round, self.begun, "an area was used again too early");
+            let (round, data, told) = &areas[self.present % areas.len()];
+            assert_eq!(*round, self.present, "an area was used again too early");
             if let Some(expected) = take.told {
                 assert_eq!(told[self.plan.me], expected, "what {} has", take.member);
                 self.heard = self.heard.max(told[n] as usize);
@@ -88,7 +90,7 @@ impl Member<'_> {
 
     /// Puts data of the round that was begun last, as `member`'s.
     fn put(&mut self, puts: &[Put], member: usize, shared: &mut Shared) {
-        let (begun, width) = (self.begun, self.plan.width());
+        let (begun, width) = (self.present, self.plan.width());
         for put in puts {
             assert!(put.at + put.from.len <= width, "{put:?} beyond {width}");
             let data = self.read(put.from);
@@ -206,6 +208,7 @@ impl Case<'_> {
             buffers,
             in_place: self.in_place,
             begun: 0,
+            present: 0,
             taken: 0,
             meetings: 0,
             waits: false,
@@ -221,10 +224,12 @@ impl Case<'_> {
         }
         if let Some(take) = member.round.takes.get(member.taken) {
             return member.plan.meets()
-                || shared.areas[take.member][member.begun % self.slots()].0 >= member.begun;
+                || shared.areas[take.member][member.present % self.slots()].0 >= member.present;
         }
         let next = member.begun + 1;
-        next <= member.rounds() && members.iter().all(|other| other.begun + self.slots() > next)
+        let takes_first = member.plan.passes_on() && member.present < next;
+        next <= member.rounds()
+            && (takes_first || members.iter().all(|other| other.begun + self.slots() > next))
     }
 }
 
@@ -238,13 +243,17 @@ fn step(members: &mut [Member<'_>], shared: &mut Shared, me: usize) {
         member.taken += 1;
         return;
     }
-    let mut round = std::mem::take(&mut member.round);
-    member.plan.round(member.begun, &mut round);
-    (member.begun, member.taken) = (member.begun + 1, 0);
+    if member.present == member.begun {
+        let mut round = std::mem::take(&mut member.round);
+        member.plan.round(member.present, &mut round);
+        (member.round, member.present, member.taken) = (round, member.present + 1, 0);
+        if member.plan.passes_on() {
+            return copy(member);
+        }
+    }
+    member.begun = member.present;
     let slot = member.begun % shared.areas[me].len();
-    shared.areas[me][slot].2.clone_from(&round.tells);
-    let copies = std::mem::take(&mut round.copies);
-    member.round = round;
+    shared.areas[me][slot].2.clone_from(&member.round.tells);
     if member.plan.meets() {
         member.come(shared);
     } else {
@@ -252,8 +261,14 @@ fn step(members: &mut [Member<'_>], shared: &mut Shared, me: usize) {
         member.put(&puts, me, shared);
     }
     shared.areas[me][slot].0 = member.begun;
-    for (from, into) in &copies {
-        let data = member.read(*from);
-        member.write(*into, &data);
+    if !member.plan.passes_on() {
+        copy(member);
+    }
+}
+
+fn copy(member: &mut Member<'_>) {
+    for (from, into) in std::mem::take(&mut member.round.copies) {
+        let data = member.read(from);
+        member.write(into, &data);
     }
 }
