@@ -46,7 +46,7 @@ impl Work<'_> {
         // somebody waits.
         unsafe {
             let board = self.board;
-            let (meets, spot) = (prepared.plan.meets(), prepared.spot);
+            let (meets, spot, one_way) = (prepared.plan.meets(), prepared.spot, prepared.one_way);
             (&mut *board).begin_round(&prepared.plan, r);
             if prepared.plan.passes_on() {
                 return self.pass_on(prepared, r, data);
@@ -65,7 +65,7 @@ impl Work<'_> {
             let (me, mut seen) = ((&*board).me(), 1);
             for take in &round.takes {
                 if take.member != me && !meets {
-                    self.wait_for_data(take.member, spot)?;
+                    self.wait_for_data(take.member, spot, one_way)?;
                     seen += 1;
                 }
                 (&*board).take(take, spot, data, fold, heard)?;
@@ -87,7 +87,7 @@ impl Work<'_> {
             data.copy(&prepared.round(r).copies);
             let (round, fold) = prepared.written();
             for take in &round.takes {
-                self.wait_for_data(take.member, spot)?;
+                self.wait_for_data(take.member, spot, true)?;
                 (&*board).take(take, spot, data, fold, &mut 0)?;
             }
             self.wait_for_room(spot)?;
@@ -153,15 +153,19 @@ impl Work<'_> {
         }
     }
 
-    /// Waits for a member's data.
+    /// Waits for a member's data. `one_way`: it may be many rounds ahead.
     ///
     /// # Safety
     /// The lock is held.
     #[inline(always)]
-    unsafe fn wait_for_data(&self, member: usize, spot: Spot) -> Step {
+    unsafe fn wait_for_data(&self, member: usize, spot: Spot, one_way: bool) -> Step {
         // SAFETY: the board is this operation's and lives; references end here.
         unsafe {
-            match (&*self.board).shown(member) {
+            let shown = (&*self.board).shown(member);
+            if one_way {
+                (&mut *self.board).look_ahead(member, shown.is_some(), spot);
+            }
+            match shown {
                 Some(theirs) => Ok((&*self.board).same(member, theirs, self.signature)?),
                 None => self.wait_for_call_of(member, spot),
             }

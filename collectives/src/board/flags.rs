@@ -145,6 +145,44 @@ mod loom_tests {
         }
     }
 
+    /// Rounds in which each takes from the one before it, and then puts for the next one.
+    fn chain(members: &[Member], me: usize, rounds: u64) {
+        let slots = 2;
+        for round in 1..=rounds {
+            let at = (round % slots) as usize;
+            let mut sum = round;
+            if me > 0 {
+                let (line, data) = &members[me - 1].lines[at];
+                wait(|| line.shown(round).is_some());
+                // SAFETY: the flag shows the round, so the data of it has been written and is not
+                // written again before this member goes on.
+                sum += data.with(|data| unsafe { *data });
+                assert_eq!(sum, round * (me as u64 + 1));
+            }
+            for other in (0..members.len()).filter(|other| *other != me) {
+                wait(|| members[other].begun.get() + slots > round);
+            }
+            let (line, data) = &members[me].lines[at];
+            // SAFETY: that nobody reads now is what the model checks.
+            data.with_mut(|data| unsafe { *data = sum });
+            line.show(round, round);
+            members[me].begun.set(round);
+        }
+    }
+
+    #[test]
+    fn loom_a_chain_passes_on_what_the_one_before_has_made() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let members: Arc<Vec<Member>> = Arc::new((0..2).map(|_| Member::new()).collect());
+            let others = Arc::clone(&members);
+            let thread = thread::spawn(move || chain(&others, 1, 4));
+            chain(&members, 0, 4);
+            thread.join().unwrap();
+        });
+    }
+
     fn explore(n: usize, last: u64, takes: fn(usize, u64) -> bool) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);

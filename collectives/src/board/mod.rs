@@ -118,6 +118,8 @@ pub(crate) struct Board {
     begun: Box<[u64]>,
     /// None of them is smaller.
     least: u64,
+    /// Rounds in a row in which what this member took was there before it looked.
+    ahead: u64,
     /// How data of `long` bytes and more goes to the others.
     store_policy: StorePolicy,
     long: usize,
@@ -169,6 +171,7 @@ impl Board {
             meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
+            ahead: 0,
             long: store_policy.least() as usize,
             store_policy,
             spare: Default::default(),

@@ -14,6 +14,8 @@ pub(crate) struct Prepared<'a> {
     fold: Fold,
     /// Where data stands in every round.
     pub(crate) spot: Spot,
+    /// Members who give may run ahead of those who take.
+    pub(crate) one_way: bool,
     round: Round,
     /// Which round of the plan that is.
     written: Option<usize>,
@@ -23,7 +25,8 @@ impl<'a> Prepared<'a> {
     /// `room` is overwritten.
     pub(crate) fn new(plan: Plan<'a>, signature: Signature, fold: Fold, room: Round) -> Self {
         let spot = plan.spot(INLINE);
-        Self { plan, signature, fold, spot, round: room, written: None }
+        let one_way = !plan.takes_from_all();
+        Self { plan, signature, fold, spot, one_way, round: room, written: None }
     }
 
     /// What the caller does in round `r`.

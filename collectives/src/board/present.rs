@@ -11,6 +11,9 @@ use lapis_core::sync::{Ordering, membarrier, prefetch};
 
 const CACHE_LINE: usize = 64;
 
+/// Rounds from what is read to what the cache is asked for.
+const AHEAD: u64 = 4;
+
 /// From so many bytes on, data does not fit beside the flag in one cache line.
 const FLAGS_LINE_DATA: usize = CACHE_LINE - size_of::<Line>() + 1;
 
@@ -106,6 +109,20 @@ impl Board {
     pub(crate) fn expect(&self, member: usize, spot: Spot) {
         if let Spot::Line(FLAGS_LINE_DATA..) = spot {
             prefetch::before_reading(self.line_at(member, self.round).wrapping_add(CACHE_LINE));
+        }
+    }
+
+    /// Where a member has been ahead of the caller for some rounds, asks the cache for what it has
+    /// shown in a later one. `there`: so it is in this round.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self, member: usize, there: bool, spot: Spot) {
+        self.ahead = if there { self.ahead + 1 } else { 0 };
+        if self.ahead > AHEAD {
+            let line = self.line_at(member, self.round + AHEAD);
+            prefetch::before_reading(line);
+            if let Spot::Line(FLAGS_LINE_DATA..) = spot {
+                prefetch::before_reading(line.wrapping_add(CACHE_LINE));
+            }
         }
     }
 

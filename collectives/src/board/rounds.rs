@@ -216,6 +216,11 @@ impl<'a> Plan<'a> {
         self.meets
     }
 
+    /// Whether members need what all have put.
+    pub(crate) fn takes_from_all(&self) -> bool {
+        takes_from_all(&self.call)
+    }
+
     /// Whether members put what they have made of what they took in the same round: each one waits
     /// for the one before it.
     #[inline(always)]
