@@ -1,7 +1,7 @@
 //! Taking the rounds of a call that blocks.
 
 use super::work::{Step, Whom, Work};
-use crate::board::{Board, Data, Plan, Prepared, Spot};
+use crate::board::{Board, Data, Order, Plan, Prepared, Spot};
 use crate::error::{Cause, CollectiveError};
 
 impl Work<'_> {
@@ -46,9 +46,9 @@ impl Work<'_> {
         // somebody waits.
         unsafe {
             let board = self.board;
-            let (meets, spot, one_way) = (prepared.plan.meets(), prepared.spot, prepared.one_way);
+            let (meets, spot) = (prepared.plan.meets(), prepared.spot);
             (&mut *board).begin_round(&prepared.plan, r);
-            if prepared.plan.passes_on() {
+            if prepared.order == Order::Chain {
                 return self.pass_on(prepared, r, data);
             }
             self.wait_for_room(spot)?;
@@ -60,15 +60,18 @@ impl Work<'_> {
                 (&*board).order_showing();
                 self.wake_dozing();
             }
-            let (round, fold) = prepared.written();
+            let (one_way, (round, fold)) = (prepared.order == Order::OneWay, prepared.written());
             data.copy(&round.copies);
             let (me, mut seen) = ((&*board).me(), 1);
             for take in &round.takes {
                 if take.member != me && !meets {
-                    self.wait_for_data(take.member, spot, one_way)?;
+                    self.wait_for_data(take.member, spot)?;
                     seen += 1;
                 }
                 (&*board).take(take, spot, data, fold, heard)?;
+            }
+            if one_way {
+                (&mut *board).look_ahead(&round.takes, spot);
             }
             (&mut *board).end_round(meets || seen == (&*board).tasks().len());
         }
@@ -81,15 +84,17 @@ impl Work<'_> {
     /// As for [`run`](Self::run); the round is begun.
     #[inline(never)]
     unsafe fn pass_on(&self, prepared: &mut Prepared<'_>, r: usize, data: &mut impl Data) -> Step {
-        // SAFETY: as in `take_round`.
+        // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
+        // somebody waits.
         unsafe {
             let (board, spot) = (self.board, prepared.spot);
             data.copy(&prepared.round(r).copies);
             let (round, fold) = prepared.written();
             for take in &round.takes {
-                self.wait_for_data(take.member, spot, true)?;
+                self.wait_for_data(take.member, spot)?;
                 (&*board).take(take, spot, data, fold, &mut 0)?;
             }
+            (&mut *board).look_ahead(&round.takes, spot);
             self.wait_for_room(spot)?;
             (&mut *board).put(round, spot, data);
             (&*board).show(self.signature);
@@ -153,19 +158,15 @@ impl Work<'_> {
         }
     }
 
-    /// Waits for a member's data. `one_way`: it may be many rounds ahead.
+    /// Waits for a member's data.
     ///
     /// # Safety
     /// The lock is held.
     #[inline(always)]
-    unsafe fn wait_for_data(&self, member: usize, spot: Spot, one_way: bool) -> Step {
+    unsafe fn wait_for_data(&self, member: usize, spot: Spot) -> Step {
         // SAFETY: the board is this operation's and lives; references end here.
         unsafe {
-            let shown = (&*self.board).shown(member);
-            if one_way {
-                (&mut *self.board).look_ahead(member, shown.is_some(), spot);
-            }
-            match shown {
+            match (&*self.board).shown(member) {
                 Some(theirs) => Ok((&*self.board).same(member, theirs, self.signature)?),
                 None => self.wait_for_call_of(member, spot),
             }
@@ -176,9 +177,10 @@ impl Work<'_> {
     /// The lock is held.
     #[inline(never)]
     unsafe fn wait_for_call_of(&self, member: usize, spot: Spot) -> Step {
-        let (board, mut theirs): (*const Board, _) = (self.board, None);
+        let (board, mut theirs): (*mut Board, _) = (self.board, None);
         // SAFETY: the board is this operation's and lives; references end where they stand.
         unsafe {
+            (&mut *board).is_in_step();
             let there = || {
                 theirs = (&*board).shown(member);
                 if theirs.is_none() {

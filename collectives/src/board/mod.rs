@@ -35,7 +35,7 @@ mod stores;
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
 pub(crate) use prepared::{Kept, Prepared, keeps};
-pub(crate) use rounds::{Plan, Put, Round, Spot, Take};
+pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
 pub(crate) use steps::{Reach, Rounds, plan};
 
 use flags::{Begun, Line};
@@ -119,7 +119,7 @@ pub(crate) struct Board {
     /// None of them is smaller.
     least: u64,
     /// Rounds in a row in which what this member took was there before it looked.
-    ahead: u64,
+    behind: u64,
     /// How data of `long` bytes and more goes to the others.
     store_policy: StorePolicy,
     long: usize,
@@ -171,7 +171,7 @@ impl Board {
             meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
-            ahead: 0,
+            behind: 0,
             long: store_policy.least() as usize,
             store_policy,
             spare: Default::default(),

@@ -1,6 +1,6 @@
 //! What calls that block are made of, and keeping that for the next call like it.
 
-use super::rounds::{Plan, Round, Spot};
+use super::rounds::{Order, Plan, Round, Spot};
 use super::{Board, INLINE};
 use crate::combine::Fold;
 use crate::key::Key;
@@ -14,8 +14,7 @@ pub(crate) struct Prepared<'a> {
     fold: Fold,
     /// Where data stands in every round.
     pub(crate) spot: Spot,
-    /// Members who give may run ahead of those who take.
-    pub(crate) one_way: bool,
+    pub(crate) order: Order,
     round: Round,
     /// Which round of the plan that is.
     written: Option<usize>,
@@ -25,8 +24,8 @@ impl<'a> Prepared<'a> {
     /// `room` is overwritten.
     pub(crate) fn new(plan: Plan<'a>, signature: Signature, fold: Fold, room: Round) -> Self {
         let spot = plan.spot(INLINE);
-        let one_way = !plan.takes_from_all();
-        Self { plan, signature, fold, spot, one_way, round: room, written: None }
+        let order = plan.order();
+        Self { plan, signature, fold, spot, order, round: room, written: None }
     }
 
     /// What the caller does in round `r`.

@@ -112,13 +112,21 @@ impl Board {
         }
     }
 
-    /// Where a member has been ahead of the caller for some rounds, asks the cache for what it has
-    /// shown in a later one. `there`: so it is in this round.
-    #[inline(always)]
-    pub(crate) fn look_ahead(&mut self, member: usize, there: bool, spot: Spot) {
-        self.ahead = if there { self.ahead + 1 } else { 0 };
-        if self.ahead > AHEAD {
-            let line = self.line_at(member, self.round + AHEAD);
+    /// The caller has had to wait for what it takes.
+    pub(crate) fn is_in_step(&mut self) {
+        self.behind = 0;
+    }
+
+    /// Where others have been ahead of the caller for some rounds, asks the cache for what they
+    /// have shown in a later one.
+    #[inline(never)]
+    pub(crate) fn look_ahead(&mut self, takes: &[Take], spot: Spot) {
+        self.behind += 1;
+        if self.behind <= AHEAD {
+            return;
+        }
+        for take in takes {
+            let line = self.line_at(take.member, self.round + AHEAD);
             prefetch::before_reading(line);
             if let Spot::Line(FLAGS_LINE_DATA..) = spot {
                 prefetch::before_reading(line.wrapping_add(CACHE_LINE));

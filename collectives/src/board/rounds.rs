@@ -94,6 +94,17 @@ pub(crate) struct Round {
     pub takes: Vec<Take>,
 }
 
+/// Who waits for whom in the rounds of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// All for all.
+    All,
+    /// Some members for others, who may run ahead.
+    OneWay,
+    /// Each for the one before it, and puts what it has made of what it took in the same round.
+    Chain,
+}
+
 /// All rounds of a member in an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
@@ -216,16 +227,18 @@ impl<'a> Plan<'a> {
         self.meets
     }
 
-    /// Whether members need what all have put.
-    pub(crate) fn takes_from_all(&self) -> bool {
-        takes_from_all(&self.call)
+    /// Who waits for whom.
+    pub(crate) fn order(&self) -> Order {
+        match self.call {
+            Call::Scan { .. } | Call::ExScan { .. } => Order::Chain,
+            _ if takes_from_all(&self.call) => Order::All,
+            _ => Order::OneWay,
+        }
     }
 
-    /// Whether members put what they have made of what they took in the same round: each one waits
-    /// for the one before it.
-    #[inline(always)]
+    /// Whether members put what they have made of what they took in the same round.
     pub(crate) fn passes_on(&self) -> bool {
-        matches!(self.call, Call::Scan { .. } | Call::ExScan { .. })
+        self.order() == Order::Chain
     }
 
     /// Where data stands, if up to `inline` bytes fit in a line: in every round, at every member.

@@ -1,6 +1,5 @@
 //! Which figures a command line asks for.
 
-use crate::bench::Collective as Operation;
 use crate::cli::{Cli, Memory};
 use anyhow::{Result, bail};
 use lapis_bench::record::Unit;
@@ -8,6 +7,21 @@ use lapis_bench::record::Unit;
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 const MAX: u64 = lapis_bench::size::MAX;
+
+/// The operations of teams that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collective {
+    Barrier,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    ReduceScatter,
+    Scan,
+    Gather,
+    Scatter,
+    AllGather,
+    AllToAll,
+}
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +39,7 @@ pub(crate) enum Kind {
     CompareSwap,
     Gfence,
     Exchange,
-    Collective(Operation),
+    Team(Collective),
     FirstInit,
     Init,
     Blocked,
@@ -67,10 +81,10 @@ const fn bench(
 const fn collective(
     name: &'static str,
     what: &'static str,
-    operation: Operation,
+    operation: Collective,
     sizes: &'static [u64],
 ) -> Bench {
-    bench(name, what, Kind::Collective(operation), Unit::Nanoseconds, sizes, false)
+    bench(name, what, Kind::Team(operation), Unit::Nanoseconds, sizes, false)
 }
 
 /// All of them.
@@ -137,26 +151,26 @@ pub(crate) const BENCHES: &[Bench] = {
             &[8, 64],
             false,
         ),
-        collective("barrier", "barrier of a team of all tasks", Operation::Barrier, &[0]),
-        collective("bcast", "broadcast, every task the root in turn", Operation::Broadcast, COLLECTIVE),
-        collective("reduce", "sum of doubles at the root, by turns", Operation::Reduce, COLLECTIVE),
-        collective("allreduce", "sum of doubles, at all tasks", Operation::AllReduce, COLLECTIVE),
+        collective("barrier", "barrier of a team of all tasks", Collective::Barrier, &[0]),
+        collective("bcast", "broadcast, every task the root in turn", Collective::Broadcast, COLLECTIVE),
+        collective("reduce", "sum of doubles at the root, by turns", Collective::Reduce, COLLECTIVE),
+        collective("allreduce", "sum of doubles, at all tasks", Collective::AllReduce, COLLECTIVE),
         collective(
             "reduce_scatter",
             "sums of doubles, a part of them at each task",
-            Operation::ReduceScatter,
+            Collective::ReduceScatter,
             COLLECTIVE,
         ),
-        collective("scan", "sum of doubles of the tasks up to this one", Operation::Scan, COLLECTIVE),
-        collective("gather", "so much of each task to the root, by turns", Operation::Gather, COLLECTIVE),
+        collective("scan", "sum of doubles of the tasks up to this one", Collective::Scan, COLLECTIVE),
+        collective("gather", "so much of each task to the root, by turns", Collective::Gather, COLLECTIVE),
         collective(
             "scatter",
             "so much for each task from the root, by turns",
-            Operation::Scatter,
+            Collective::Scatter,
             COLLECTIVE,
         ),
-        collective("allgather", "so much of each task to all", Operation::AllGather, COLLECTIVE),
-        collective("alltoall", "exchange of all tasks, so much for each", Operation::AllToAll, COLLECTIVE),
+        collective("allgather", "so much of each task to all", Collective::AllGather, COLLECTIVE),
+        collective("alltoall", "exchange of all tasks, so much for each", Collective::AllToAll, COLLECTIVE),
         bench(
             "init_first",
             "start and end of the first context: plugins loaded, tasks meet, connect and part",

@@ -2,10 +2,10 @@
 //! memory.
 //!
 //! In each round every party takes every figure once, in turns; medians of the rounds are shown.
-//! Two tasks have a core each, and a cache line that goes from one to the other is their floor; more
-//! are left to the kernel, as a user would leave them. Where tasks outnumber the cores, processes
-//! that only hand the cores on are the floor. What an allreduce of two tasks copies and adds, and
-//! what an alltoall of many copies, is shown beside it.
+//! Two tasks have a core each, and a cache line that goes from one to the other is their floor.
+//! More are left to the kernel, as a user would leave them. Where tasks outnumber the cores,
+//! processes that only hand the cores on are the floor. What an allreduce of two tasks copies and
+//! adds, and what an alltoall of many copies, is shown beside it.
 
 use super::turns::{Jobs, Outcome};
 use crate::floor;

@@ -9,7 +9,6 @@ mod team;
 use crate::plan::{Figure, Kind};
 use crate::session::Session;
 use anyhow::{Context, Result};
-pub(crate) use team::Collective;
 
 /// Does so many operations.
 pub(crate) type Batch<'s> = Box<dyn FnMut(u64) -> Result<()> + 's>;
@@ -31,7 +30,7 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
         Kind::Exchange => return Ok(sync::exchange(session, size)),
-        Kind::Collective(operation) => return team::prepare(session, operation, size),
+        Kind::Team(operation) => return team::prepare(session, operation, size),
         Kind::Init => return Ok(sync::init(session)),
         // These are no batches: `sample` and `single` take them themselves.
         Kind::FirstInit | Kind::Blocked | Kind::RoundTrip { .. } | Kind::Pause => return Ok(idle()),

@@ -4,24 +4,10 @@
 //! Roots take turns: one alone would run ahead of the others.
 
 use super::Batch;
+use crate::plan::Collective;
 use crate::session::Session;
 use anyhow::Result;
 use lapis_collectives::{Operator, Team};
-
-/// The operations of teams that are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collective {
-    Barrier,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    ReduceScatter,
-    Scan,
-    Gather,
-    Scatter,
-    AllGather,
-    AllToAll,
-}
 
 pub(super) fn prepare(session: &Session, operation: Collective, size: u64) -> Result<Batch<'_>> {
     match operation {
