@@ -30,6 +30,7 @@ mod call;
 mod combine;
 pub mod cost;
 mod element;
+mod eligibility;
 mod engine;
 mod error;
 mod key;
@@ -39,7 +40,6 @@ mod request;
 pub mod select;
 mod signature;
 mod team;
-mod ways;
 
 pub use call::Call;
 pub use combine::{By, Combine};

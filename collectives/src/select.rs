@@ -1,11 +1,11 @@
 //! Which algorithm does what: by operation, bytes, members and hosts.
 //!
-//! The table holds for all; [`Wishes`] win over it, as a user has written them or as they were
+//! The table holds for all; [`Overrides`] win over it, as a user has written them or as they were
 //! measured. [`table`] says its rules to people.
 
-mod wishes;
+mod overrides;
 
-pub use wishes::Wishes;
+pub use overrides::Overrides;
 
 use crate::call::Call;
 use lapis_schedules::group::Group;
@@ -146,7 +146,7 @@ pub fn table() -> &'static [Row] {
 }
 
 /// The algorithm for a call.
-pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
+pub fn choose(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algorithm {
     let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
     let fits = |algorithm: Algorithm| match (call, algorithm) {
         // Whoever asks has no memory in common.
@@ -162,7 +162,7 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
         }
         _ => true,
     };
-    if let Some(wish) = wishes.for_call(call, shape).filter(|wish| fits(*wish)) {
+    if let Some(wish) = overrides.for_call(call, shape).filter(|wish| fits(*wish)) {
         return wish;
     }
     let bytes = call.count() as usize * shape.size;
@@ -217,11 +217,11 @@ pub enum Way {
 }
 
 /// How memory serves a call, if members of a host map each other's memory.
-pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
+pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Option<Way> {
     if matches!(call, Call::Neighbours { .. }) || shape.n == 1 || (call.folds() && shape.reproducible) {
         return None;
     }
-    let wish = wishes.for_call(call, shape);
+    let wish = overrides.for_call(call, shape);
     let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
         return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
     };
@@ -250,7 +250,7 @@ pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -
     };
     let shape = Shape { me: mine, n: hosts.len(), hosts: None, ..*shape };
     let at = Place { me: mine, n: hosts.len(), rank: &leader, phase: 0 };
-    script_at(at, &call, &shape, choose(&call, &shape, &Wishes::default()))
+    script_at(at, &call, &shape, choose(&call, &shape, &Overrides::default()))
 }
 
 fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {

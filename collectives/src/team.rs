@@ -7,7 +7,7 @@ use crate::element::{Element, Type};
 use crate::engine::{Engine, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::key::Key;
-use crate::select::{self, Shape, Way, Wishes};
+use crate::select::{self, Overrides, Shape, Way};
 use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::config::Origin;
@@ -43,7 +43,7 @@ pub(crate) struct Inner {
     pub(crate) group: Group,
     me: usize,
     pub(crate) hosts: OnceLock<Option<Hosts>>,
-    pub(crate) wishes: Wishes,
+    pub(crate) overrides: Overrides,
     reproducible: AtomicBool,
     /// Used under the context's lock.
     kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
@@ -81,11 +81,11 @@ impl Team {
         let hosts = || group.iter().map(|task| context.host_of(task));
         // Hosts may have files that differ, and members must agree.
         let text = if measured && hosts().any(|host| host != context.host_of(task)) { "" } else { text };
-        let wishes = match Wishes::parse(text) {
+        let overrides = match Overrides::parse(text) {
             Err(why) if measured => {
                 // Another version may have written it. Members of one host read the same file.
                 tracing::warn!("tuning file: LAPIS_COLLECTIVES=`{text}`: {why}; it does not count");
-                Wishes::default()
+                Overrides::default()
             }
             parsed => parsed.map_err(|why| CollectiveError::Variable { why })?,
         };
@@ -100,7 +100,7 @@ impl Team {
             group,
             me,
             hosts: OnceLock::new(),
-            wishes,
+            overrides,
             reproducible: AtomicBool::new(false),
             kept: UnsafeCell::new(Vec::with_capacity(KEPT)),
         };
@@ -224,7 +224,7 @@ impl Team {
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
         let shape = self.shape(of, reorder);
-        let all = || select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
+        let all = || select::script(call, &shape, select::choose(call, &shape, &inner.overrides));
         let (known, board) = self.memory();
         let mut rounds = if known && !board { None } else { self.rounds(call, of, reorder) };
         let script = match (&rounds, shape.hosts) {
@@ -304,7 +304,7 @@ impl Team {
             }
             let _held = Held::new(self.context());
             if op.as_ref().rounds.is_some() {
-                self.look_for_memory();
+                self.discover_memory();
             }
             self.0.engine.start(self.context(), self.0.members, op, input, output);
         }

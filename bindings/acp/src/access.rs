@@ -161,7 +161,7 @@ impl Process {
                 if other.is_some_and(|other| self.is_gone(other)) {
                     return Err(Error::Peer);
                 }
-                send_words_by(self, task, FETCH, [handle, dst, src, len], self.colours.wish(src))?;
+                send_words_by(self, task, FETCH, [handle, dst, src, len], self.colours.preferred_rail(src))?;
                 Ok(None)
             }
         }
@@ -182,7 +182,7 @@ impl Process {
                 let Atomic { operator, width, operand, compare } = atomic;
                 let kind = operator as u64 | u64::from(width) << 8;
                 let words = [work.handle, work.src, kind, operand, compare];
-                send_words_by(self, task, ATOMIC, words, self.colours.wish(work.src))?;
+                send_words_by(self, task, ATOMIC, words, self.colours.preferred_rail(work.src))?;
                 Ok(None)
             }
         }
@@ -214,7 +214,7 @@ impl Process {
         }
         if !self.order.complete(handle) {
             self.context.progress().map_err(crate::error::of_core)?;
-            self.mind(|| self.order.needed(handle));
+            self.probe_needed(|| self.order.needed(handle));
         }
         Ok(!self.order.complete(handle))
     }

@@ -70,7 +70,7 @@ impl Process {
 
     fn wait_unended(&'static self, request: u64) -> Result<u64> {
         let early = match self.context.is_crowded() {
-            true => self.look_in_turns(request),
+            true => self.poll_yielding(request),
             false => self.wait_until(request, Some(Instant::now() + AWAKE))?,
         };
         if let Some(outcome) = early {
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// Looks at the slot where the message of a receive is expected, where others want the core.
-    fn look_in_turns(&'static self, request: u64) -> Option<Result<u64>> {
+    fn poll_yielding(&'static self, request: u64) -> Option<Result<u64>> {
         let watch = self.channels().watch(request)?;
         for _ in 0..TURNS {
             self.context.give_core_away();

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::operation::Work;
 use crate::order::Order;
+use crate::probe_schedule::ProbeSchedule;
 use crate::regions::{Region, Regions};
 use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
 use crate::settings::Settings;
-use crate::vigil::Vigil;
 use lapis_collectives::Team;
 use lapis_core::context::{Access, Guarded};
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
@@ -121,7 +121,7 @@ pub(crate) struct Process {
     pub(crate) requests: Requests,
     pub(crate) data: Data,
     pub(crate) segbufs: Segbufs,
-    pub(crate) vigil: Vigil,
+    pub(crate) probe_schedule: ProbeSchedule,
     /// By task: it has died.
     pub(crate) gone: Box<[AtomicBool]>,
 }

@@ -95,7 +95,7 @@ impl Node {
             let by_board = state.may_poll::<SENDING>(at)?;
             state.begins_to_wait(by_board);
             if SENDING && by_board {
-                state = self.look_soon(state, bell);
+                state = self.poll_first(state, bell);
             }
             let mut waited = Ok(());
             if !(SENDING && rings()) {
@@ -111,7 +111,7 @@ impl Node {
     /// is on its way as a rule, and a look at everything takes longer than a line from another
     /// core. Other threads have the lock meanwhile.
     #[inline]
-    fn look_soon<'a>(&'a self, mut state: Access<'a, State>, bell: &AtomicI32) -> Access<'a, State> {
+    fn poll_first<'a>(&'a self, mut state: Access<'a, State>, bell: &AtomicI32) -> Access<'a, State> {
         let Some(boards) = self.boards.as_deref().filter(|_| !self.context.is_crowded()) else {
             return state;
         };

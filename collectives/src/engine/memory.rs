@@ -305,7 +305,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held.
-    pub(super) unsafe fn looks_at_memory(&self) -> bool {
+    pub(super) unsafe fn polls_memory(&self) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.inner().in_memory > 0 }
     }
@@ -314,7 +314,7 @@ impl Engine {
     ///
     /// # Errors
     /// The context can't be used.
-    pub(super) fn look_around(
+    pub(super) fn poll_memory(
         &self,
         context: &Context,
         mut ready: impl FnMut() -> bool,

@@ -25,13 +25,13 @@ mod memory;
 mod op;
 mod run;
 mod search;
-mod straight;
+mod unbuffered;
 mod wait;
 mod wire;
 
 pub(crate) use memory::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 pub(crate) use op::Op;
-pub(crate) use search::{Found, Here, begin as look_for_memory};
+pub(crate) use search::{Found, Here, begin as discover_memory};
 
 use crate::board::Board;
 use crate::error::{Cause, Result};

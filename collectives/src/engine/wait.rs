@@ -36,13 +36,13 @@ impl Engine {
                 if !(*op).running {
                     return (*op).failure.take().map_or(Ok(()), Err);
                 }
-                self.looks_at_memory()
+                self.polls_memory()
             };
             drop(held);
             // SAFETY: the caller's promise.
             let mut ready = || unsafe { self.ready(context, team, op, &mut patience) };
             let waited = match looks {
-                true => self.look_around(context, &mut ready),
+                true => self.poll_memory(context, &mut ready),
                 false => context.wait_until(&mut ready),
             };
             match waited {

@@ -2,7 +2,7 @@
 //! with unequal parts, in both ways to send.
 
 use crate::call::Call;
-use crate::select::{self, Shape, Wishes};
+use crate::select::{self, Overrides, Shape};
 use lapis_schedules::levels::Hosts;
 use lapis_schedules::ring;
 use lapis_schedules::tree::Parts;
@@ -91,7 +91,7 @@ impl Trial {
         let row = select::table().iter().find(|row| row.operation == call.name());
         let wish = row.map(|row| row.algorithms[self.seed as usize / 2 % row.algorithms.len()].name());
         let wish = wish.map(|wish| format!("{}={wish}", call.name())).unwrap_or_default();
-        let way = select::choose(&call, &shape(0), &Wishes::parse(&wish).unwrap());
+        let way = select::choose(&call, &shape(0), &Overrides::parse(&wish).unwrap());
         // What is scanned folds in order with the operands in any place.
         let reads = matches!(self.operation, 1 | 2 | 9 | 10);
         Case {

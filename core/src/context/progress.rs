@@ -108,7 +108,7 @@ impl Context {
                 continue;
             }
             // The core is the program's, which computes: nothing is spun for.
-            locked.mind_silence();
+            locked.check_silence();
             if locked.arm()
                 && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
             {
@@ -187,7 +187,7 @@ impl Locked<'_> {
         if handled > 0 {
             self.shared().wake_sleepers();
         }
-        self.mind_silence_seldom();
+        self.check_silence_periodically();
         handled
     }
 

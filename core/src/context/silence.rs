@@ -43,27 +43,27 @@ impl Locked<'_> {
     /// Looks at the peers if some thousand looks at the links were made since the last time: they
     /// may take place in a loop that never sleeps.
     #[inline(always)]
-    pub(super) fn mind_silence_seldom(&mut self) {
+    pub(super) fn check_silence_periodically(&mut self) {
         let vigil = &mut self.peers.vigil;
         vigil.looks += 1;
         if vigil.looks >= LOOKS {
             vigil.looks = 0;
-            self.mind_silence();
+            self.check_silence();
         }
     }
 
     /// Asks silent peers for a sign of life, and gives up those that have given none for too long.
     #[cold]
     #[inline(never)]
-    pub(super) fn mind_silence(&mut self) {
+    pub(super) fn check_silence(&mut self) {
         let now = self.shared().clock.elapsed();
         let state = &mut **self;
         if state.dispatching > 0 || now < state.peers.vigil.next {
             return;
         }
         state.peers.vigil.next = now + BETWEEN;
-        self.tell_status();
-        self.hear_of_deaths();
+        self.publish_status();
+        self.handle_reported_deaths();
         if *self.shared().config.notimeout.get() {
             return;
         }
@@ -99,7 +99,7 @@ impl Locked<'_> {
     }
 
     /// The launcher knows which tasks have ended, whatever transport leads to them.
-    fn hear_of_deaths(&mut self) {
+    fn handle_reported_deaths(&mut self) {
         // Somebody asks the store for something: there will be another time.
         let Ok(mut job) = self.shared().bootstrap.try_lock() else { return };
         let ended = job.ended();
@@ -149,7 +149,7 @@ impl State {
     /// Whether something is under way with a peer that only it can end, and that no engine looks
     /// after.
     fn owes(&mut self, peer: PeerId) -> bool {
-        let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.carries_past(link, peer));
+        let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.can_bypass(link, peer));
         let p = &self.peers[peer];
         let unanswered = !p.answered.reached(p.next_operation);
         p.state == PeerState::Up

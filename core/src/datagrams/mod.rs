@@ -11,7 +11,7 @@
 //!                                     └──► Link::send_datagrams        └── clock ──► Engine::on_timeout
 //! ```
 //!
-//! Between tasks of one host packets of long messages may go past all this (`past.rs`).
+//! Between tasks of one host packets of long messages may go past all this (`bypass.rs`).
 //!
 //! `context/datagrams.rs` hands the units to the dispatcher and turns the engine's events into what
 //! the context does about them; `setup.rs` makes engines from the configuration.
@@ -27,7 +27,7 @@
 //! is not visible outside, for its acknowledgement leaves later.
 
 mod arrivals;
-mod past;
+mod bypass;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -116,7 +116,7 @@ pub(crate) struct Datagrams {
     joined: Vec<Box<[u8]>>,
     /// The head of a packet that goes past the datagrams, and what came there before the first
     /// poll.
-    head_past: Vec<u8>,
+    bypass_head: Vec<u8>,
     early_past: Vec<(PeerId, Box<[u8]>)>,
     /// What the engine said while datagrams were taken.
     said: VecDeque<EngineEvent>,

@@ -3,7 +3,7 @@
 mod core;
 mod draw;
 mod file;
-mod hand;
+mod handwritten;
 mod shape;
 mod shapes;
 mod time;

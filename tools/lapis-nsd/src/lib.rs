@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `adapters.rs` | which adapters there are to be |
 //! | `tables.rs` | who has which window: no sockets, no clocks |
-//! | `others.rs` | what daemons of other hosts say of their ports |
+//! | `remote_daemons.rs` | what daemons of other hosts say of their ports |
 //! | `ports.rs` | nodes and their ports, as GM has them |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
@@ -19,8 +19,8 @@ mod adapters;
 mod caller;
 mod conversation;
 mod eth;
-mod others;
 mod ports;
+mod remote_daemons;
 mod server;
 mod tables;
 

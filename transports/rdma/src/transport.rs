@@ -157,7 +157,7 @@ impl Rdma {
     /// The path to a peer fails before anything has come over it: whether another one takes its
     /// place.
     #[cold]
-    fn greet_elsewhere(&mut self, peer: PeerId) -> bool {
+    fn greet_on_another_rail(&mut self, peer: PeerId) -> bool {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
         let head = p.header(source, Kind::Ack, 0);
@@ -283,7 +283,7 @@ impl Transport for Rdma {
         let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
         let provider = self.rails[0].endpoint.provider();
         let gets = if self.gets { "" } else { ", no gets" };
-        let (devices, rails) = (devices.join(", "), self.told_of_rails());
+        let (devices, rails) = (devices.join(", "), self.rail_summary());
         let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}");
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
@@ -353,9 +353,9 @@ impl Transport for Rdma {
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
             let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_elsewhere(peer);
+            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_on_another_rail(peer);
         }
-        self.look_after_paths();
+        self.check_paths();
         self.digest();
         self.spread_news();
         let tasks = self.peers.len() as u32;
@@ -447,7 +447,7 @@ impl Transport for Rdma {
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
-        self.look_after_paths();
+        self.check_paths();
         let n = self.gather(events);
         self.tell();
         self.spread_news();

@@ -182,7 +182,7 @@ impl Process {
         if self.is_gone(task) {
             return Err(Error::Peer);
         }
-        self.mind(|| vec![task]);
+        self.probe_needed(|| vec![task]);
         Ok(())
     }
 }

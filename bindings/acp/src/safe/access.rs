@@ -86,7 +86,7 @@ impl Future for Access<'_> {
         if self.process.order.wake_after(self.handle, context.waker()) {
             Poll::Ready(self.process.complete(self.handle))
         } else {
-            self.process.mind_awaited();
+            self.process.probe_for_awaited();
             Poll::Pending
         }
     }

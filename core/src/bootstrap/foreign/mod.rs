@@ -15,8 +15,8 @@
 //! What the launcher vouches for is who pinned what: docs/launching.md says how far each can be
 //! believed.
 
-mod agree;
 mod card;
+mod key_agreement;
 mod mpi;
 mod pmi;
 mod pmix;
@@ -36,8 +36,8 @@ use super::options::Options;
 use super::protocol::Scheme;
 use super::server::ServerConfig;
 use super::{Address, Bootstrap, JobInfo, Listener, Origin};
-use agree::Agreement;
 use card::Card;
+use key_agreement::Agreement;
 
 pub(super) use pmi::announced as announced_by_pmi;
 pub(super) use pmix::announced as announced_by_pmix;

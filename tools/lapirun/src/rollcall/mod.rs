@@ -5,10 +5,10 @@
 //! looked at by the agents there. Looking takes a quarter of a second and is done by a thread, so
 //! that the launcher goes on meanwhile.
 
+mod diagnosis;
 mod kernel;
 mod picture;
 mod report;
-mod standing;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -85,7 +85,7 @@ impl RollCalls {
         self.present =
             Some(Call { asked, missing, until: Instant::now() + PATIENCE, reports: BTreeMap::new() });
         if !here.is_empty() {
-            look_apart(job, here, &self.sender, bell);
+            observe_in_thread(job, here, &self.sender, bell);
         }
         true
     }
@@ -121,7 +121,7 @@ pub(crate) fn draw(members: &BTreeMap<u32, Member>) -> Vec<String> {
 }
 
 /// Looks at the tasks of this machine in a thread, which rings the bell when it has.
-pub(crate) fn look_apart(
+pub(crate) fn observe_in_thread(
     job: &str,
     tasks: BTreeMap<u32, u32>,
     to: &mpsc::Sender<Vec<Report>>,

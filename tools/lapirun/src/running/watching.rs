@@ -67,7 +67,7 @@ impl Progress {
 
 impl Running<'_> {
     /// Tells how far the start is, if it takes long and somebody looks.
-    pub(crate) fn tell_progress(&mut self) {
+    pub(crate) fn show_progress(&mut self) {
         if let Some(line) = self.progress.line(Instant::now()) {
             self.say(&line);
         }

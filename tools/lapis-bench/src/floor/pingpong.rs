@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -43,7 +43,7 @@ fn exchange(budget: Duration, between_looks: impl Fn() + Copy) -> Result<Summary
     let shared = Shared::new(4096)?;
     let line = shared.line(0);
     let mut turn = 0;
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let summary = clock::per_operation(budget, |count| {
                 for _ in 0..count {
@@ -88,7 +88,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
     let flags = [shared.line(0), shared.line(16)];
     let boxes = [shared.at(2 * 4096), shared.at(2 * 4096 + 8192)];
     let (own, mut received, mut turn) = (vec![7u8; size], vec![0u8; size], 0);
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let summary = clock::per_operation(ask.budget, |count| {
                 for _ in 0..count {
@@ -98,7 +98,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
                     unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), boxes[0], size) };
                     // SYNC: pairs with the partner's Acquire load; publishes the payload.
                     flags[0].store(turn, Ordering::Release);
-                    duo::wait_for(flags[1], turn);
+                    process_pair::wait_for(flags[1], turn);
                     // SAFETY: a mailbox holds 8192 bytes, size is at most that, and from its flag
                     // on the other one is ours.
                     unsafe { std::ptr::copy_nonoverlapping(boxes[1], received.as_mut_ptr(), size) };
@@ -112,7 +112,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
         || {
             let (mut last, mut scratch) = (0, vec![0u8; size]);
             loop {
-                let seen = duo::wait_for_change(flags[0], last);
+                let seen = process_pair::wait_for_change(flags[0], last);
                 if seen == STOP {
                     return Ok(());
                 }

@@ -196,7 +196,7 @@ impl Rdma {
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();
-            self.look_after_paths();
+            self.check_paths();
             self.tell();
             self.spread_news();
             // What is no message would not let the queue rest.

@@ -46,13 +46,13 @@ impl Rdma {
         }
         self.watch(peer);
         // Before what goes again: its answers had better not take the path that was left.
-        self.say_left(peer, at);
+        self.announce_departure(peer, at);
         self.send_kept(peer);
     }
 
     /// Tells a peer that the path was left, if that is still to be said: it may have no sign of its
     /// own, and would send over it until it finds it silent.
-    pub(super) fn say_left(&mut self, peer: PeerId, at: usize) {
+    pub(super) fn announce_departure(&mut self, peer: PeerId, at: usize) {
         let Some(p) = self.peers.get_mut(peer) else { return };
         let Some(path) = p.paths.get_mut(at).filter(|path| path.to_say) else { return };
         let life = RailLife { rail: path.theirs, life: path.life }.encode();
@@ -119,14 +119,14 @@ impl Rdma {
         if let Err(e) = self.open_anew(rail) {
             self.host.debug(format_args!("rail {rail} does not open: {e}"));
         }
-        self.say_everybody_where(rail);
+        self.announce_address_to_all(rail);
     }
 
     /// Tells all peers that have another path where a rail of ours is.
-    pub(super) fn say_everybody_where(&mut self, rail: usize) {
+    pub(super) fn announce_address_to_all(&mut self, rail: usize) {
         for peer in 0..self.peers.len() as u32 {
             if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
-                self.say_where(peer, rail);
+                self.announce_address(peer, rail);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Rdma {
     }
 
     /// Tells a peer where a rail of ours is.
-    fn say_where(&mut self, peer: PeerId, rail: usize) {
+    fn announce_address(&mut self, peer: PeerId, rail: usize) {
         let r = &self.rails[rail];
         let life = RailLife { rail, life: r.life }.encode();
         let address = if r.closed { Vec::new() } else { r.entry.address.clone() };
@@ -207,7 +207,7 @@ impl Rdma {
 
     /// Asks a peer where its end of a path is. If puts of ours may be on their way
     /// to it, that end is to be closed first. False: there was no room.
-    pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) -> bool {
+    pub(super) fn request_address(&mut self, peer: PeerId, at: usize) -> bool {
         let Some(p) = self.peers.get_mut(peer) else { return true };
         let path = &p.paths[at];
         let kind = if path.unsafe_puts { Kind::Leave } else { Kind::Where };
@@ -235,7 +235,7 @@ impl Rdma {
                     }
                     self.watch(peer);
                 } else {
-                    self.say_where(peer, about.rail);
+                    self.announce_address(peer, about.rail);
                 }
             }
             Kind::Moved => self.peer_moved(peer, about, rest),
@@ -301,7 +301,7 @@ impl Rdma {
         }
         p.round.first.get_or_insert_with(Instant::now);
         // What was sent before the question has come, or never will.
-        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_under_way(peer) {
+        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_in_flight(peer) {
             self.host.debug(format_args!("messages to task {peer} were lost on the way: they go again"));
             p.send_again();
             self.send_kept(peer);
@@ -329,7 +329,7 @@ impl Rdma {
         if r.closed {
             return;
         }
-        let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
+        let is_used = r.transfers.has_with(peer) || r.sender.has_in_flight(peer);
         if !address.is_empty() {
             let Ok(to) = r.insert(address) else {
                 path.address = Box::default();

@@ -105,7 +105,7 @@ impl Running<'_> {
         }
     }
 
-    pub(super) fn keep_time(&mut self) {
+    pub(super) fn check_time_limit(&mut self) {
         let now = Instant::now();
         if self.deadline.is_some_and(|at| now >= at) {
             self.deadline = None;

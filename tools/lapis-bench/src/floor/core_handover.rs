@@ -10,7 +10,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{Shared, WATCHDOG_SECONDS};
+use super::process_pair::{Shared, WATCHDOG_SECONDS};
 use anyhow::{Context, Result};
 use lapis_bench::clock;
 use lapis_bench::record::Record;

@@ -10,7 +10,7 @@ use lapis_schedules::levels;
 impl Team {
     /// How memory serves a call where there is some; operands may change places if `reorder`.
     pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
-        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
+        select::through_memory(call, &self.shape(of, reorder), &self.0.overrides)
     }
 
     /// The rounds of a call, if it has any.
@@ -43,7 +43,7 @@ impl Team {
     ///
     /// # Safety
     /// The lock is held.
-    pub(crate) unsafe fn look_for_memory(&self) {
+    pub(crate) unsafe fn discover_memory(&self) {
         let members = self.0.members;
         // SAFETY: the team lives; references end here.
         let unknown = unsafe {
@@ -52,7 +52,7 @@ impl Team {
         if unknown {
             // SAFETY: the lock is held, and nobody has looked.
             unsafe {
-                engine::look_for_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
+                engine::discover_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
             };
         }
     }

@@ -4,28 +4,28 @@ use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// When they are asked next.
-pub(crate) struct Vigil {
+pub(crate) struct ProbeSchedule {
     begun: Instant,
     next: AtomicU64,
     /// Whether a thread asks them for those who wait without calling anything.
-    attended: AtomicBool,
+    has_thread: AtomicBool,
 }
 
-impl Default for Vigil {
+impl Default for ProbeSchedule {
     fn default() -> Self {
-        Self { begun: Instant::now(), next: AtomicU64::new(0), attended: AtomicBool::new(false) }
+        Self { begun: Instant::now(), next: AtomicU64::new(0), has_thread: AtomicBool::new(false) }
     }
 }
 
-impl Vigil {
+impl ProbeSchedule {
     /// A thread is to ask from now on. False: there is one.
-    pub(crate) fn attend(&self) -> bool {
-        !self.attended.load(Ordering::Relaxed) && !self.attended.swap(true, Ordering::Relaxed)
+    pub(crate) fn claim_thread(&self) -> bool {
+        !self.has_thread.load(Ordering::Relaxed) && !self.has_thread.swap(true, Ordering::Relaxed)
     }
 
     /// The thread asks no more.
-    pub(crate) fn desert(&self) {
-        self.attended.store(false, Ordering::Relaxed);
+    pub(crate) fn release_thread(&self) {
+        self.has_thread.store(false, Ordering::Relaxed);
     }
 
     /// Whether somebody is to be asked now: once in each interval.
@@ -43,10 +43,10 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_twice_in_an_interval() {
-        let vigil = Vigil::default();
-        assert!(vigil.is_due(Duration::from_secs(3600)));
-        assert!(!vigil.is_due(Duration::ZERO), "not before the hour is over");
-        let vigil = Vigil::default();
-        assert!(vigil.is_due(Duration::ZERO) && vigil.is_due(Duration::ZERO));
+        let probe_schedule = ProbeSchedule::default();
+        assert!(probe_schedule.is_due(Duration::from_secs(3600)));
+        assert!(!probe_schedule.is_due(Duration::ZERO), "not before the hour is over");
+        let probe_schedule = ProbeSchedule::default();
+        assert!(probe_schedule.is_due(Duration::ZERO) && probe_schedule.is_due(Duration::ZERO));
     }
 }
