@@ -8,7 +8,7 @@ use crate::{Call, Type};
 use lapis_schedules::levels;
 
 impl Team {
-    /// How memory serves a call where there is some; operands may change places if `reorder`.
+    /// How a call uses memory, if it can; operands may be reordered if `reorder`.
     pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
         select::through_memory(call, &self.shape(of, reorder), &self.0.overrides)
     }
@@ -27,7 +27,7 @@ impl Team {
         }
     }
 
-    /// Who shares the caller's host.
+    /// The members on the caller's host.
     fn here(&self) -> Here {
         match self.hosts() {
             Some(hosts) => {
@@ -39,7 +39,7 @@ impl Team {
         }
     }
 
-    /// Begins to look for memory, if nobody has.
+    /// Starts discovering shared memory, unless this has been done.
     ///
     /// # Safety
     /// The lock is held.
@@ -50,7 +50,7 @@ impl Team {
             matches!((*members.as_ptr()).memory.found, Found::Unknown) && (*members.as_ptr()).over.is_none()
         };
         if unknown {
-            // SAFETY: the lock is held, and nobody has looked.
+            // SAFETY: the lock is held, and discovery has not started.
             unsafe {
                 engine::discover_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
             };

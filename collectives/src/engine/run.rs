@@ -1,4 +1,4 @@
-//! Taking the steps of operations, as far as they go.
+//! Running the steps of operations, as far as possible.
 
 use super::arrivals::long_length;
 use super::op::{Act, State};
@@ -56,7 +56,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance_all`](Self::advance_all).
     unsafe fn advance_once(&self, context: &Context) {
-        // SAFETY: the caller's promise; active operations live; the list is read anew after each
+        // SAFETY: the caller's promise; active operations live; the list is read again after each
         // call.
         unsafe {
             self.inner().attention = false;
@@ -132,8 +132,8 @@ impl Engine {
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
-            // Senders that are gone, or have begun anew, write no more; what is sent is told in any
-            // case.
+            // Senders that are gone, or have started again, write no more; what is sent is told in
+            // any case.
             let anew = context.beginnings() != self.inner().beginnings;
             (&(*op).sends).iter().filter(moving).count() == 0
                 && (*op)
@@ -273,7 +273,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn send_granted(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
-        // SAFETY: the caller's promise; slots are read anew after each message.
+        // SAFETY: the caller's promise; slots are read again after each message.
         unsafe {
             for slot in 0..(&(*op).sends).len() {
                 if (*op).sends[slot].state == State::Granted {
@@ -318,7 +318,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn must_wait(&self, team: NonNull<Members>, op: *mut Op) -> bool {
-        // SAFETY: the caller's promise; slots are read anew after each letter.
+        // SAFETY: the caller's promise; slots are read again after each letter.
         unsafe {
             for slot in 0..(&(*op).receives).len() {
                 if (*op).open_receives == 0 || (&(*team.as_ptr()).early).is_empty() {

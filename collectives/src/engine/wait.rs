@@ -1,4 +1,4 @@
-//! Waiting for the end of operations, and what the loss of a member does to them.
+//! Waiting for the end of operations, and the effect of a lost member on them.
 
 use super::op::Act;
 use super::run::post;
@@ -200,7 +200,7 @@ impl Engine {
         None
     }
 
-    /// Everything may have begun anew with some tasks: teams with them are over.
+    /// Everything may have started again with some tasks: teams with them are over.
     ///
     /// # Safety
     /// The lock is held.

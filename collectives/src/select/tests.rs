@@ -76,7 +76,7 @@ impl Trial {
         let (counts, _) = uneven(n);
         let starts = ring::starts(&counts);
         let call = self.call(&counts, &starts);
-        // Hosts of blocks of ranks, or of ranks in turns.
+        // Hosts of blocks of ranks, or of ranks alternately.
         let host =
             |rank: usize| if self.seed.is_multiple_of(2) { rank * self.hosts / n } else { rank % self.hosts };
         let hosts = Hosts::of((0..n).map(|rank| host(rank) as u64));
