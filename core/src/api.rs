@@ -1,6 +1,6 @@
 //! The safe interface: active messages to closures, transfers between
-//! [`Memory`](crate::context::Memory) of tasks, remote atomics. An operation either borrows its data
-//! and returns when the borrow can end, or owns it and returns a [`Pending`].
+//! [`Memory`](crate::context::Memory) of tasks, remote atomics. An operation either borrows its
+//! data and returns when the borrow can end, or owns it and returns a [`Pending`].
 
 use crate::Context;
 use crate::completion::Flag;
@@ -338,8 +338,8 @@ impl Context {
         Ok(unsafe { (&raw const previous).read() })
     }
 
-    /// Waits for the flag of an operation on borrowed memory, whatever happens meanwhile: the borrow
-    /// ends with the call.
+    /// Waits for the flag of an operation on borrowed memory, whatever happens meanwhile: the
+    /// borrow ends with the call.
     #[inline(always)]
     fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
         if !done.is_raised() {

@@ -1,7 +1,7 @@
-//! Whom to tell when an operation ends.
+//! What is notified when an operation ends.
 //!
-//! What is told may get the context, which is left open here (`C`): [`crate::context`] fills it in,
-//! and has what tells.
+//! The types here are generic in the context that callbacks get (`C`); [`crate::context`]
+//! instantiates them and delivers the notifications.
 
 use crate::counter::Counter;
 use crate::error::Error;

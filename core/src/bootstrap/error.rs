@@ -1,4 +1,4 @@
-//! What can go wrong while a job finds itself, and what to do about it.
+//! Errors of a job's bootstrap, with their remedies.
 
 use std::io;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The tuning file: values of a few variables that were measured on this kind of processor.
 //!
 //! It is a layer below the environment: a variable of the environment wins. Its lines are
-//! `NAME=VALUE`; what follows a `#` at a line's beginning is for people. Only names that choose
-//! among ways to the same result may stand there, so that a file that is wrong costs time and
-//! nothing else. It counts only if nobody but root and the user can have written it.
+//! `NAME=VALUE`; lines that begin with `#` are comments. It may only contain names that choose
+//! among ways to the same result, so that a wrong file costs nothing but time. It is used only if
+//! nobody but root and the user can have written it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

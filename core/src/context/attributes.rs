@@ -56,10 +56,10 @@ impl Context {
         })
     }
 
-    /// Whether to wait for the handler of a free index: the message that names it is delivered again
-    /// ([`Delivery::later`]). Tasks that agree on an index need no further synchronisation, and some
-    /// start sooner than others. So a message waits one to two seconds from the first message that
-    /// finds no handler, and from each registration.
+    /// Whether to wait for the handler of a free index: the message that names it is delivered
+    /// again ([`Delivery::later`]). Tasks that agree on an index need no further synchronisation,
+    /// and some start sooner than others. So messages wait for one to two seconds from the first
+    /// message that finds no handler, and from each registration.
     ///
     /// *LAPI Guide, LAPI_Amsend, "Use of LAPI_Addr_set".*
     pub fn handler_may_come(&self, index: u64) -> bool {

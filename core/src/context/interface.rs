@@ -1,4 +1,4 @@
-//! What the interfaces above core need beyond what programs do.
+//! Calls for the interfaces above core, which programs do not need.
 
 use super::adaptive_wait::look_until;
 use super::{CompletionHandler, Job};

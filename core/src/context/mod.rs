@@ -3,15 +3,14 @@
 //! * `shared`, `locked`, `one_reference`: what a context is, and the guard of its lock, through
 //!   which all others reach the state;
 //! * `builder`, `connect`, `card`, `init_errors`, `host_topology`: initialisation;
-//! * `progress`, `poll`, `moderation`, `datagrams`: looking at the links, and handling what has
-//!   arrived;
+//! * `progress`, `poll`, `moderation`, `datagrams`: polling the links, and handling arrivals;
 //! * `wait`, `adaptive_wait`, `adaptive_spin`, `sleep`, `sleepers`: waiting;
-//! * `handler_threads`, `notify`: running what the program is told by;
-//! * `contact`: getting to know peers that are needed for the first time;
+//! * `handler_threads`, `notify`: running completion handlers and other notifications;
+//! * `contact`: first contact with peers;
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
-//! * `steps`, `flags`: what a task does in a barrier, and how it shows that in memory;
-//! * `silence`, `restart`: peers that fall silent, and those that are started anew;
-//! * `tell`: what others see of the context on its status page;
+//! * `steps`, `flags`: the steps of a barrier, and the flags in memory that signal them;
+//! * `silence`, `restart`: peers that fall silent, and peers that are restarted;
+//! * `status_page`: what the context publishes about itself;
 //! * `attributes`, `interface`, `service`, `extensions`, `guarded`: for the interfaces and layers
 //!   above;
 //! * `terminate`, `fork_guard`: the end.

@@ -1,4 +1,4 @@
-//! Memory of tasks as values to work on: one's own and attached memory of others, behind one trait.
+//! Memory of tasks as values: this task's own and attached memory of others, behind one trait.
 
 use super::{Context, Memory, RemoteMemory};
 use crate::error::{Error, Result};
@@ -118,7 +118,8 @@ impl Attached {
         self.atomic(offset, RmwOp::Swap, value, 0)
     }
 
-    /// Replaces the 64-bit variable at `offset` if it equals `expected`; returns its previous value.
+    /// Replaces the 64-bit variable at `offset` if it equals `expected`; returns its previous
+    /// value.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).

@@ -1,4 +1,4 @@
-//! Sleeping until something arrives, and waking those who sleep.
+//! Sleeping until something arrives, and waking sleeping threads.
 
 use super::adaptive_wait::nap;
 use super::sleepers::{NAP, Who};

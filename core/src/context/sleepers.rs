@@ -1,4 +1,4 @@
-//! Who sleeps inside a context, and on which links.
+//! The threads that sleep inside a context, and the links that they sleep on.
 
 use crate::state::Peer;
 use crate::sync::futex::{wait_on, wake_all};
@@ -65,8 +65,8 @@ pub(super) enum Who {
     Progress = 1,
 }
 
-/// Who has been called before it sleeps does not sleep. Who sleeps and has been called is woken by
-/// the ring of a link; and if another thread has taken that, by this one.
+/// Who has been called before it sleeps does not sleep. Whoever sleeps and has been called is woken
+/// by the ring of a link; and if another thread has taken that, by this one.
 struct LinkThread {
     asleep: AtomicBool,
     /// Calls that it had taken notice of before it went to sleep.

@@ -1,4 +1,4 @@
-//! What a task does in a barrier of all tasks, and in an exchange: the choice among schedules.
+//! The steps of a task in a barrier of all tasks, and in an exchange: the choice among schedules.
 
 use super::card::cores_of;
 use crate::transport::PeerId;

@@ -1,4 +1,4 @@
-//! What arrives, and what is due.
+//! Handling arrivals and timers.
 
 use super::{Datagrams, Unit};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};

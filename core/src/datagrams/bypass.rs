@@ -1,19 +1,18 @@
-//! Packets of long messages that go past the datagrams.
+//! Packets of long messages that bypass the datagrams.
 //!
 //! A datagram transport may have active messages ([`Caps::AM_SHORT`]) beside its datagrams: between
 //! tasks of one host, through memory that both have mapped. Nothing gets lost there, and both tasks
-//! copy at the same time. So the packets of a message that takes several go that way, all of them
-//! and in order, from its first one on; whatever fits one packet stays with the engine, as do the
-//! answers that end a message. Nothing vouches for the bytes but that only tasks of the job can
-//! have written them.
+//! copy at the same time. So all packets of a message of several packets take this path, in order.
+//! Messages of one packet stay with the engine, as do the answers that end a message. The bytes are
+//! not authenticated; only tasks of the job can have written them.
 //!
 //! ```text
 //!   0              4                   8
 //!   | epoch, from  | epoch, to         | packet
 //! ```
 //!
-//! The epochs are the engine's: what was sent in a former life of either task is dropped. They are
-//! used from the moment on at which the engine knows that the peer knows them.
+//! The epochs are the engine's: packets sent in an earlier incarnation of either task are dropped.
+//! They are used as soon as the engine knows that the peer knows them.
 
 use super::{Datagrams, Unit, more_follows};
 use crate::transport::{Caps, Event, Link, PeerId, Status};
@@ -23,7 +22,7 @@ use crate::wire::MAX_HEADER;
 const EPOCHS: usize = 8;
 
 impl Datagrams {
-    /// Whether the packets of a long message may go past the datagrams.
+    /// Whether the packets of a long message may bypass the datagrams.
     #[inline]
     pub(crate) fn can_bypass(&self, link: &Link, peer: PeerId) -> bool {
         link.caps().contains(Caps::AM_SHORT) && self.engine.epochs(peer).is_some()
@@ -34,7 +33,7 @@ impl Datagrams {
         (link.limits().max_short as usize).saturating_sub(EPOCHS + MAX_HEADER)
     }
 
-    /// Sends a packet past the datagrams. [`Status::Unsupported`]: not to this peer.
+    /// Sends a packet by the bypass. [`Status::Unsupported`]: there is none to this peer.
     pub(crate) fn send_bypassing(
         &mut self,
         link: &mut Link,
@@ -54,7 +53,7 @@ impl Datagrams {
         link.am_short(peer, with_epochs, body)
     }
 
-    /// Takes what has come past the datagrams.
+    /// Takes a packet that has arrived by the bypass.
     ///
     /// # Safety
     /// The transport keeps the bytes valid until its next poll.

@@ -128,7 +128,7 @@ fn packet(kind: Kind, number: u32) -> Vec<u8> {
 }
 
 fn read(unit: Unit) -> (u8, u32) {
-    // SAFETY: the link was not polled since the unit came, and nobody was started anew.
+    // SAFETY: the link was not polled since the unit came, and nobody was restarted.
     let bytes = unsafe { unit.bytes() };
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
 }
@@ -162,7 +162,7 @@ fn packets_past_the_datagrams_come_once_in_order_and_in_the_life_that_they_were_
     assert_eq!(near.send_bypassing(&mut near_link, 1, &first(4), &[7; 4096]), Status::Unsupported);
     assert_eq!(near.send_bypassing(&mut near_link, 1, &packet(Kind::Am, 4), &[]), Status::Done);
     assert!(poll(&mut far_link, &mut far).is_empty());
-    // What was sent to a former life of the other end is dropped.
+    // What was sent to an earlier incarnation of the other end is dropped.
     assert_eq!(send(&mut near, &mut near_link, 5), Status::Done);
     far.purge(0);
     assert!(poll(&mut far_link, &mut far).is_empty());

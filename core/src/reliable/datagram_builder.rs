@@ -1,4 +1,4 @@
-//! Datagrams on their way to the caller.
+//! Building datagrams for the caller.
 
 use super::auth::Authenticator;
 use super::sent::Sent;

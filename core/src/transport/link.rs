@@ -287,7 +287,8 @@ impl Link {
         self.answer(raw)
     }
 
-    /// See [`Transport::prefer_rail`](super::Transport::prefer_rail); does nothing without a wish.
+    /// See [`Transport::prefer_rail`](super::Transport::prefer_rail); does nothing without a
+    /// preference.
     #[inline(always)]
     pub fn prefer_rail(&mut self, rail: Option<u8>) {
         if let Some(rail) = rail {

@@ -166,7 +166,7 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// The next [`put_zcopy`](Self::put_zcopy) or [`get_zcopy`](Self::get_zcopy) had better take
+    /// The next [`put_zcopy`](Self::put_zcopy) or [`get_zcopy`](Self::get_zcopy) should take
     /// the rail of this number, from 0: this task's. It waits for room there, and takes another
     /// only if that one does not work or there is none of this number. Forgotten with that
     /// operation, whatever its answer. ([`Caps::PREFER_RAIL`])

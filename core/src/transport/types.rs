@@ -116,7 +116,7 @@ pub struct OpenParams<'a> {
     /// Number of the context within the process; contexts of equal number talk to each other.
     pub context: u32,
     /// Which life of this task's context this is: grows when a context is terminated and
-    /// initialised anew.
+    /// initialised again.
     pub incarnation: u32,
     /// Unique name of this run of the job: letters, digits, `-`, `_`.
     pub job: &'a str,
@@ -258,7 +258,7 @@ pub struct RailReport {
     pub bytes_received: u64,
     /// Puts and gets of this task, or pieces of them, that have ended well.
     pub transfers: u64,
-    /// How often it has been closed, to be opened anew.
+    /// How often it has been closed, to be reopened.
     pub renewals: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a task and a server say to each other before they trust each other.
+//! The handshake of a task and a server, before they trust each other.
 
 use std::io;
 use std::os::fd::AsFd;

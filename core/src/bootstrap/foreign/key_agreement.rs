@@ -1,4 +1,4 @@
-//! Two tasks agree on a mask for the job's secret, in view of everybody.
+//! Two tasks agree on a mask for the job's secret over a public channel.
 //!
 //! X25519 by `x25519-dalek`: pure Rust, constant time, of the family whose `hmac` and `sha2` are
 //! here already.

@@ -1,9 +1,9 @@
-//! PMI-1 and PMI-2: lines and frames over a socket that the launcher has left to the task (hydra,
-//! Slurm, and many more).
+//! PMI-1 and PMI-2: lines and frames over a socket from the launcher (hydra, Slurm, and many
+//! more).
 //!
-//! The task finds the socket as a descriptor (`PMI_FD`) or makes it (`PMI_PORT`, where the launcher
-//! says who the task is). Both protocols begin with the same line; Slurm, which names the job in
-//! `PMI_JOBID`, is asked for PMI-2, others for PMI-1.
+//! The task inherits the socket as a descriptor (`PMI_FD`) or connects it (`PMI_PORT`; the launcher
+//! then tells the task its number). Both protocols begin with the same line; Slurm, which names the
+//! job in `PMI_JOBID`, is asked for PMI-2, others for PMI-1.
 
 mod link;
 mod pmi1;
