@@ -2,9 +2,10 @@
 //!
 //! Memory that is mapped here (this process's own, and blocks of processes on the same host) is
 //! read and written by the calling thread. Otherwise a copy's request goes to the process that has
-//! the source, which sends the data to the one that has the destination; whoever wrote them tells
-//! the origin. An atomic operation on memory that is not mapped is its owner's to apply, by the
-//! same instructions: one variable stays atomic, whichever way operations on it travel.
+//! the source, which sends the data to the one that has the destination; the process that writes
+//! the data notifies the origin. An atomic operation on memory that is not mapped is its owner's to
+//! apply, by the same instructions: one variable stays atomic, whichever way operations on it
+//! travel.
 
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
-//! Waiting for a request of a channel: first by looks at the slot alone where a message is
-//! expected, then with the context's wait, which lets messages come and others have the core; a
-//! wait that lasts sleeps, after it has told the sender.
+//! Waiting for a request of a channel: first by polling only the slot in which the message is
+//! expected, then by the context's wait, which handles messages and yields the core; a long wait
+//! sleeps, after it has notified the sender.
 
 use crate::channel::sent_at_once;
 use crate::channel_lane::{self, Watch};

@@ -1,5 +1,5 @@
-//! How many colours there are, one for each rail that every process has; and which accesses want a
-//! rail because of theirs.
+//! The number of colours, one for each rail that every process has; and the preferred rails of
+//! accesses.
 
 use crate::address::Space;
 use crate::error::{Error, Result, of_core};
@@ -40,7 +40,7 @@ impl Colours {
         }
     }
 
-    /// The rail that messages of an access to this address had better take, if there is a choice.
+    /// The rail that messages of an access to this address should take, if there is a choice.
     pub(crate) fn preferred_rail(&self, address: u64) -> Option<u8> {
         if self.space.colours() == 1 {
             return None;

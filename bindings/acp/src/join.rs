@@ -1,4 +1,4 @@
-//! How a process joins its job, how ranks are dealt anew, and how it leaves.
+//! How a process joins its job, how ranks are reassigned, and how it leaves.
 
 use crate::address::Space;
 use crate::channel::Channels;
@@ -135,7 +135,7 @@ impl Process {
         self.sync()
     }
 
-    /// Begins anew with another rank. Collective.
+    /// Starts again with another rank. Collective.
     pub(crate) fn reset(&self, rank: i32) -> Result {
         let wanted = u32::try_from(rank).ok().filter(|rank| *rank < self.context.tasks());
         self.settle()?;

@@ -1,13 +1,13 @@
-//! How often those are asked for a sign of life whom calls need that do not wait (`waits.rs`).
+//! When to probe the processes that non-blocking calls depend on (`waits.rs`).
 
 use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When they are asked next.
+/// The time of the next probe.
 pub(crate) struct ProbeSchedule {
     begun: Instant,
     next: AtomicU64,
-    /// Whether a thread asks them for those who wait without calling anything.
+    /// Whether a thread sends probes on behalf of tasks that wait without a call.
     has_thread: AtomicBool,
 }
 
@@ -18,17 +18,17 @@ impl Default for ProbeSchedule {
 }
 
 impl ProbeSchedule {
-    /// A thread is to ask from now on. False: there is one.
+    /// Claims the role of the thread that sends probes. False: there is one already.
     pub(crate) fn claim_thread(&self) -> bool {
         !self.has_thread.load(Ordering::Relaxed) && !self.has_thread.swap(true, Ordering::Relaxed)
     }
 
-    /// The thread asks no more.
+    /// The thread stops sending probes.
     pub(crate) fn release_thread(&self) {
         self.has_thread.store(false, Ordering::Relaxed);
     }
 
-    /// Whether somebody is to be asked now: once in each interval.
+    /// Whether to send probes now: once in each interval.
     pub(crate) fn is_due(&self, interval: Duration) -> bool {
         let now = self.begun.elapsed().as_nanos() as u64;
         let next = self.next.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A process of an ACP job: what it keeps.
+//! The state of a process of an ACP job.
 
 use crate::address::Space;
 use crate::channel::Channels;
@@ -46,7 +46,7 @@ unsafe impl Send for Block {}
 // SAFETY: shared, the memory is touched by copies and atomics only.
 unsafe impl Sync for Block {}
 
-/// Who is who, until ranks are dealt anew.
+/// Who is who, until ranks are reassigned.
 pub(crate) struct World {
     pub(crate) rank: u32,
     pub(crate) space: Space,

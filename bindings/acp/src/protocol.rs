@@ -323,7 +323,7 @@ impl Process {
     }
 
     /// Gives memory back to the heap that it came from. Whoever has it answers: the memory can be
-    /// had again afterwards, and no message that says so comes later and finds it given anew.
+    /// had again afterwards, and no message that says so comes later and finds it given again.
     pub(crate) fn free(&self, address: u64) -> Result {
         let world = self.world();
         let rank = world.rank_of(address)?;

@@ -1,9 +1,9 @@
-//! The launcher's hand on another machine: `lapirun --agent`, started through ssh or the like.
+//! The launcher's agent on another machine: `lapirun --agent`, started through ssh or the like.
 //!
 //! It takes its orders on standard input, so that the job's secret never stands on a command line,
 //! and reports on standard output. The end of its input means that the launcher is gone: it kills
-//! its tasks and leaves. Of a large job it starts further agents and hands on what is said between
-//! them and the launcher; they hear of its end as it hears of the launcher's.
+//! its tasks and exits. In a large job it starts further agents and forwards messages between them
+//! and the launcher; they notice its end as it notices the launcher's.
 
 mod child_agents;
 mod standard_input;

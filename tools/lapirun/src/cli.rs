@@ -78,7 +78,7 @@ struct Cli {
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
     grace: Duration,
 
-    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and
+    /// Restarts tasks that fail, up to so many times altogether. See LAPI_Purge_totask and
     /// LAPI_Resume_totask.
     #[arg(long, value_name = "N", default_value_t = 0)]
     restart: u32,

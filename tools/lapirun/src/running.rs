@@ -25,13 +25,13 @@ use crate::rollcall::RollCalls;
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
 
-/// A task that was started anew.
+/// A task that was restarted.
 pub(crate) enum Born {
     Here(Local),
     There(Remote),
 }
 
-/// Starts a task anew that was started so many times before.
+/// Restarts a task that was started this many times before.
 pub(crate) type Again<'a> = dyn Fn(u32, u32) -> Result<Born, Fault> + 'a;
 
 struct Task {
@@ -80,9 +80,9 @@ pub(crate) struct Running<'a> {
     verdict: Option<u8>,
     /// The exit code of the first task that failed while the others went on.
     failed: Option<u8>,
-    /// Tasks that may still be started anew.
+    /// Tasks that may still be restarted.
     restarts: u32,
-    /// Tasks that are to be started anew.
+    /// Tasks that are to be restarted.
     reborn: Vec<u32>,
     /// When politeness ends.
     kill_at: Option<Instant>,

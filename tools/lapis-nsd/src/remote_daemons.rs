@@ -1,7 +1,7 @@
-//! Daemons of other hosts: which of their ports are open. One datagram asks, one tells.
+//! Daemons of other hosts: which of their ports are open. One datagram asks, one answers.
 //!
-//! Who can send datagrams to this host's network can make senders wait, and no more: an answer
-//! repeats a random number of the question, and what ports say to each other is authenticated.
+//! An attacker who can send datagrams to this host's network can delay senders, and no more: an
+//! answer repeats a random number of the question, and messages between ports are authenticated.
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};

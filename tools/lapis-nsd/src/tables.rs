@@ -1,4 +1,4 @@
-//! Who has which window.
+//! The state and owner of each window.
 //!
 //! ```text
 //!            reserve                load

@@ -31,7 +31,7 @@ struct Cli {
     #[arg(long)]
     once: bool,
 
-    /// One JSON document for each look.
+    /// One JSON document for each poll.
     #[arg(long, conflicts_with = "prometheus")]
     json: bool,
 

@@ -2,8 +2,8 @@
 //!
 //! A message that arrives in a receive buffer passes all of libfabric's queues, and over
 //! `tcp;ofi_rxm` one of them writes to a descriptor and reads it again. What a peer writes into
-//! memory passes none. So a peer that has sent a few messages is offered slots, and short messages
-//! of its come there. A short put has a trailer there behind its bytes, which go where they belong.
+//! memory passes none. So a peer that has sent a few messages gets slots for its short messages. A
+//! short put has a trailer there; its bytes go to their destination.
 //!
 //! ```text
 //!  0            48      52       53     56       59       64

@@ -1,10 +1,10 @@
 //! Puts and gets over several paths: cut into pieces, each of which takes the path on which it is
-//! expected to end first. What a path that fails leaves undone goes again over others.
+//! expected to end first. Pieces left undone by a failed path are repeated over others.
 //!
-//! A put that fails is not simply put again: its bytes may be on the wire still, and must not come
-//! when the memory has other contents. So its pieces wait until the peer has opened the rail anew
-//! at which they would arrive. So does the end of a put that failed for good, whose bytes then go
-//! in packets.
+//! A failed put is not repeated at once: its bytes may still be in the network, and must not arrive
+//! when the memory has other contents. So its pieces wait until the peer has reopened the rail at
+//! which they would arrive. So does the end of a put that failed for good, whose bytes then go in
+//! packets.
 
 use crate::endpoint::Remote;
 use crate::transfer::{Begun, Direction, Wish};

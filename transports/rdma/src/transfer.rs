@@ -1,4 +1,4 @@
-//! Puts and gets under way: who is to be told, and what memory they need on our side.
+//! Outstanding puts and gets: their tokens, and the local memory that they need.
 //!
 //! A provider that wants to know our side's memory (`FI_MR_LOCAL`) gets, in this order: nothing, if
 //! it copies the bytes of a short put during the call; the registration that holds the range; a
@@ -44,7 +44,7 @@ pub(crate) struct Wish {
     pub(crate) remote: Remote,
     /// Told when it has ended.
     pub(crate) token: u64,
-    /// Our rail that it had better take, if there are several.
+    /// Our rail that it should take, if there are several.
     pub(crate) rail: Option<usize>,
     /// For a piece of a striped one, whose place `token` is then.
     pub(crate) piece: Option<Begun>,

@@ -59,7 +59,7 @@ pub struct Rdma {
     /// Messages that were found while somebody was about to sleep. Their buffers stay ours until
     /// these have been given out.
     early: VecDeque<Event>,
-    /// The rail that the next put or get had better take.
+    /// The rail that the next put or get should take.
     preferred: Option<usize>,
     /// Whether an operation was answered `Again` since the last poll.
     refused: bool,

@@ -1,4 +1,4 @@
-//! Getting to know peers, and losing them.
+//! Connecting to peers, and losing them.
 
 use crate::address::Address;
 use crate::handshake::{self, Accepted, Credentials, Greeted, Hello, Said};

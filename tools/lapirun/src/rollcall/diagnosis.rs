@@ -1,4 +1,4 @@
-//! What one task does, judged from what was seen of it.
+//! Diagnosis of what one task is doing, from observations.
 
 use super::report::{Report, Seen, Waits};
 

@@ -1,9 +1,8 @@
-//! The roll call: what each task of a running job does, and who waits for whom.
+//! The roll call: what each task of a running job does, and which tasks wait for which.
 //!
-//! Tasks are looked at from outside, by what their [status pages](lapis_core::status) and the
-//! kernel say, so that one that hangs answers as well as any other. Those of other machines are
-//! looked at by the agents there. Looking takes a quarter of a second and is done by a thread, so
-//! that the launcher goes on meanwhile.
+//! Tasks are observed from outside, through their [status pages](lapis_core::status) and the
+//! kernel, so that hanging tasks are included. Agents observe those of other machines. This takes a
+//! quarter of a second and is done by a thread, so that the launcher continues meanwhile.
 
 mod diagnosis;
 mod kernel;

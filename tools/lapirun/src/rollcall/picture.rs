@@ -1,4 +1,4 @@
-//! The picture that a roll call gives: what each task does, who waits for whom, and what follows.
+//! The report of a roll call: what each task does, which tasks wait for which, and the conclusions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The end of a job: ends what the tasks have started, and prints the output that is left.
+//! The end of a job: kills what the tasks have started, and prints the remaining output.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};

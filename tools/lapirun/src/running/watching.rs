@@ -1,4 +1,4 @@
-//! What the user is told while the job starts: how far a long start is.
+//! Showing the progress of a long start.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Cache lines that go to and fro between two cores.
+//! Cache lines that go back and forth between two cores.
 
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
@@ -17,7 +17,7 @@ const STOP: u64 = u64::MAX;
 
 /// One line that both sides spin on. Half a round trip is the cheapest message that there is.
 ///
-/// Twice: as it is commonly written, and with a pause after each look, which leaves the line alone
+/// Twice: as it is commonly written, and with a pause after each poll, which leaves the line alone
 /// while the other side writes. A message whose handling takes time of its own can't keep to such a
 /// rhythm; the difference tells how much hangs on it.
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {

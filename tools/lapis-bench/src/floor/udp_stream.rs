@@ -47,7 +47,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                         Err(error) => bail!("UDP stream: {error}"),
                     }
-                    // The sender starts anew after a loss; a stream that never moves again is an
+                    // The sender starts again after a loss; a stream that never moves again is an
                     // error.
                     if begin.elapsed() > Duration::from_secs(5) {
                         bail!("UDP stream: {} of {SAMPLE} bytes in 5 s", sum - first);

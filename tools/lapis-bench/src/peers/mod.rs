@@ -1,4 +1,4 @@
-//! The parties of a comparison: who can be measured here, and how.
+//! The parties of a comparison: what can be measured here, and how.
 
 mod compile;
 mod find;

@@ -1,7 +1,7 @@
 //! `lapis-bench collectives`: Lapis and every MPI found, in jobs of several sizes over shared
 //! memory.
 //!
-//! In each round every party takes every figure once, in turns; medians of the rounds are shown.
+//! In each round every party takes every figure once, alternately; medians of the rounds are shown.
 //! Two tasks have a core each; more are left to the kernel, as a user would leave them. Where tasks
 //! outnumber the cores, processes that only hand the cores on are the floor; those that copy as
 //! much as an alltoall moves are shown beside it.

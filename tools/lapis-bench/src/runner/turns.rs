@@ -1,5 +1,5 @@
-//! Comparisons in which every party takes every figure once in each round, in turns; medians of the
-//! rounds are shown.
+//! Comparisons in which every party takes every figure once in each round, alternately; medians of
+//! the rounds are shown.
 
 use super::machine::Machine;
 use super::report::{absent_list, put};

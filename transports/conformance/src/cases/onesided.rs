@@ -3,7 +3,7 @@
 use crate::rank::{Rank, Shared, lengths, pattern, raw};
 use lapis_core::transport::{Caps, MAX_SHORT_PUT, RawSlice, RemoteAddr, Status};
 
-/// A wish for a rail, which may be there or not: whoever heeds it changes nothing but the way.
+/// A preferred rail, which may exist or not: it only affects which rail is taken.
 fn preferred_rail(len: usize) -> Option<u8> {
     [None, Some(0), Some(1), Some(9)][len / 5 % 4]
 }

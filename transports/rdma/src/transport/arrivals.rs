@@ -1,4 +1,4 @@
-//! What libfabric tells: messages, and what has ended.
+//! Handling libfabric's completions: messages, and transfers that have ended.
 
 use super::Rdma;
 use crate::header::{self, Header, Kind, Mark};

@@ -1,4 +1,4 @@
-//! Paths that fail and come back. docs/rdma.md draws who tells whom what.
+//! Failover: paths that fail and return. docs/rdma.md draws the messages.
 
 use super::Rdma;
 use super::loss::Sign;
@@ -45,7 +45,7 @@ impl Rdma {
             );
         }
         self.watch(peer);
-        // Before what goes again: its answers had better not take the path that was left.
+        // Before what goes again: its answers should not take the path that was left.
         self.announce_departure(peer, at);
         self.send_kept(peer);
     }
@@ -99,7 +99,7 @@ impl Rdma {
         }
     }
 
-    /// Closes a rail of ours and opens it anew: nothing that is under way there reads or writes
+    /// Closes a rail of ours and opens it again: nothing that is under way there reads or writes
     /// memory any more, whoever began it. Peers find it at another address.
     #[cold]
     pub(super) fn renew(&mut self, rail: usize, why: &str) {
@@ -308,7 +308,7 @@ impl Rdma {
         }
     }
 
-    /// A peer has closed a rail of its, or opened it anew.
+    /// A peer has closed a rail of its, or opened it again.
     fn peer_moved(&mut self, peer: PeerId, about: RailLife, address: &[u8]) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let RailLife { rail: theirs, life } = about;

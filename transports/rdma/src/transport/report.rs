@@ -1,4 +1,4 @@
-//! What each rail has carried, and how it is: for people, and for those who look at running jobs.
+//! The traffic and state of each rail, for readers and for tools that observe running jobs.
 
 use super::Rdma;
 use lapis_core::transport::RailReport;

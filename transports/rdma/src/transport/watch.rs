@@ -1,4 +1,4 @@
-//! Looking after peers with several paths: silence, tries of paths that are down, the links.
+//! Monitoring peers with several paths: silence, probing paths that are down, the links.
 
 use super::Rdma;
 use super::loss::Sign;

@@ -1,4 +1,4 @@
-//! Receiving: a look at the lanes and the shared ring, and the last one before a sleep.
+//! Receiving: polling the lanes and the shared ring, and the last poll before a sleep.
 
 use super::{Broken, POLLS_PER_LOOK};
 use crate::handshake;

@@ -1,5 +1,4 @@
-//! Who sends: lanes are taken up when their senders are known, and laid aside when these have
-//! ended.
+//! Senders: their lanes are opened when they become known, and set aside when they have ended.
 
 use super::InLane;
 use crate::layout::{self, DIRECT_LANES, LANES, Rx, member_word};
