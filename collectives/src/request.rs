@@ -30,6 +30,15 @@ pub struct Request<B> {
 unsafe impl<B: Send> Send for Request<B> {}
 
 impl Team {
+    /// Checks the buffers of a call that owns them. Returns whether it is in place, without input.
+    fn check_owned<T: Element>(&self, call: &Call<'_>, input: &[T], output: &[T]) -> Result<bool> {
+        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
+        let in_place = input.is_empty() && needs_input > 0;
+        let given = if in_place { output.len() } else { input.len() };
+        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        Ok(in_place)
+    }
+
     /// Starts any operation; its end returns the buffers. Calls in place, including broadcasts and
     /// scans, have an empty input: their data is the output.
     ///
@@ -44,10 +53,7 @@ impl Team {
         input: Vec<T>,
         mut output: Vec<T>,
     ) -> Result<Request<(Vec<T>, Vec<T>)>> {
-        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
-        let in_place = input.is_empty() && needs_input > 0;
-        let given = if in_place { output.len() } else { input.len() };
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        let in_place = self.check_owned(call, &input, &output)?;
         let by = by.into().map_or(By::Nothing, Combine::of_bytes);
         let (op, key) = self.prepare(call, T::TYPE, by)?;
         let to: *mut u8 = output.as_mut_ptr().cast();
@@ -113,10 +119,7 @@ impl Team {
         input: Vec<T>,
         mut output: Vec<T>,
     ) -> Result<Persistent<T>> {
-        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
-        let in_place = input.is_empty() && needs_input > 0;
-        let given = if in_place { output.len() } else { input.len() };
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        let in_place = self.check_owned(call, &input, &output)?;
         let by = by.into().map_or(By::Nothing, Combine::of_bytes);
         let to: *mut u8 = output.as_mut_ptr().cast();
         let from = if in_place { to.cast_const() } else { input.as_ptr().cast() };

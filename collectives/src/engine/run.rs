@@ -184,7 +184,7 @@ impl Engine {
                 (&mut (*op).sends)[slot].state = State::Posted;
                 if context.checks() {
                     let length = (len as u64).to_le_bytes();
-                    self.tell(context, team, op, task, tag, Kind::Long, &length);
+                    self.send_packed(context, team, op, task, tag, Kind::Long, &length);
                 }
                 return;
             }
@@ -193,10 +193,10 @@ impl Engine {
                 if (*op).is_straight() {
                     let mut part = [0; PACKED];
                     (&mut *op).fetch(span, &mut part[..len]);
-                    return self.tell(context, team, op, task, tag, Kind::Data, &part[..len]);
+                    return self.send_packed(context, team, op, task, tag, Kind::Data, &part[..len]);
                 }
                 let data = lapis_core::message::bytes(data, len as u64);
-                return self.tell(context, team, op, task, tag, Kind::Data, data);
+                return self.send_packed(context, team, op, task, tag, Kind::Data, data);
             }
             (*op).open_sends += 1;
             self.send_long(context, team, op, slot);
@@ -209,7 +209,7 @@ impl Engine {
     /// As for [`advance`](Self::advance).
     #[allow(clippy::too_many_arguments, reason = "the parts of a message")]
     #[inline]
-    unsafe fn tell(
+    unsafe fn send_packed(
         &self,
         context: &Context,
         team: NonNull<Members>,
@@ -307,7 +307,7 @@ impl Engine {
             (&mut (*op).receives)[slot].state = State::Posted;
             (*op).open_receives += 1;
             if len > EAGER {
-                self.tell(context, team, op, task, tag, Kind::Ready, &[]);
+                self.send_packed(context, team, op, task, tag, Kind::Ready, &[]);
             }
         }
     }
