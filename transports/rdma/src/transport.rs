@@ -225,9 +225,9 @@ impl Rdma {
         }
     }
 
-    /// Tells peers what was consumed of theirs, as far as there is room.
+    /// Sends peers their credits for consumed messages, as far as there is room.
     #[inline]
-    fn tell(&mut self) {
+    fn send_credits(&mut self) {
         if self.slots.has_offers() {
             self.offer_slots();
         }
@@ -449,7 +449,7 @@ impl Transport for Rdma {
         self.end_doomed();
         self.check_paths();
         let n = self.gather(events);
-        self.tell();
+        self.send_credits();
         self.spread_news();
         if self.watchful && !self.settle() {
             self.bell.ring();

@@ -310,7 +310,7 @@ pub(crate) enum Said {
 }
 
 impl Caller {
-    pub(crate) fn hear(&self, key: &Key) -> io::Result<Said> {
+    pub(crate) fn read_greeting(&self, key: &Key) -> io::Result<Said> {
         let mut bytes = [0u8; LEN + 1];
         let mut iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let mut space = [0u64; 4];

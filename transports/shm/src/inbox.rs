@@ -182,7 +182,7 @@ impl Inbox {
         n
     }
 
-    fn tell_shared(&self) {
+    fn publish_shared_ring(&self) {
         let next = if self.many_used { self.many.position() } else { u64::MAX };
         self.notifier.progress.shared.store(next, Ordering::Relaxed);
     }

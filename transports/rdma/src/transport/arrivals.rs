@@ -77,7 +77,7 @@ impl Rdma {
                 self.slots_offered(head.source, payload);
                 return None;
             }
-            self.hear(head.source, rail, head.kind, head.number, payload);
+            self.path_message_arrived(head.source, rail, head.kind, head.number, payload);
             return None;
         }
         if peer.slots_here.is_some() && !peer.follows(head.number) {
@@ -197,7 +197,7 @@ impl Rdma {
             self.send_waiting();
             self.end_doomed();
             self.check_paths();
-            self.tell();
+            self.send_credits();
             self.spread_news();
             // What is no message would not let the queue rest.
             let mut found = self.digest();

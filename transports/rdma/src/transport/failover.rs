@@ -215,16 +215,23 @@ impl Rdma {
         self.say(peer, kind, [&life, &[]])
     }
 
-    /// A peer's message about paths, which came over a rail.
+    /// Handles a peer's message about paths, which arrived over a rail.
     #[cold]
-    pub(super) fn hear(&mut self, peer: PeerId, rail: usize, kind: Kind, number: u32, payload: &[u8]) {
+    pub(super) fn path_message_arrived(
+        &mut self,
+        peer: PeerId,
+        rail: usize,
+        kind: Kind,
+        number: u32,
+        payload: &[u8],
+    ) {
         self.meet(peer, true);
         if kind == Kind::Answer {
-            return self.answered(peer, rail, number);
+            return self.probe_answered(peer, rail, number);
         }
         let Some((about, rest)) = RailLife::decode(payload) else { return };
         match kind {
-            Kind::Probe => self.answer(peer, rail, number, (about, rest)),
+            Kind::Probe => self.answer_probe(peer, rail, number, (about, rest)),
             Kind::Where | Kind::Leave => {
                 let Some(r) = self.rails.get(about.rail) else { return };
                 if kind == Kind::Leave && r.life == about.life {
@@ -246,9 +253,9 @@ impl Rdma {
         }
     }
 
-    /// Answers a question over the path that it came by. What asks may have another address than we
-    /// know, and says it.
-    fn answer(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
+    /// Answers a probe over the path that it came by. The probe contains the peer's address, which may
+    /// have changed.
+    fn answer_probe(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
         if path.theirs == about.rail && !address.is_empty() {
             self.peer_moved(peer, about, address);
@@ -259,29 +266,29 @@ impl Rdma {
         if !path.up {
             path.hurry(Instant::now());
         }
-        // An older life's question needs no answer any more.
+        // A probe of an older incarnation needs no answer.
         if about.life >= path.life && !path.address.is_empty() {
             path.owed = Some(number);
-            self.answer_now(peer, at);
+            self.send_pending_answer(peer, at);
         }
         self.watch(peer);
     }
 
-    /// Answers a question that was not answered yet, if there is room.
-    pub(super) fn answer_now(&mut self, peer: PeerId, at: usize) {
+    /// Answers a pending probe, if there is room.
+    pub(super) fn send_pending_answer(&mut self, peer: PeerId, at: usize) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let Some(number) = p.paths[at].owed.take() else { return };
         let mut head = p.header(self.me.task, Kind::Answer, 0);
         head.number = number;
         let path = &mut p.paths[at];
         let r = &mut self.rails[path.rail];
-        // If it gets lost the question comes again.
+        // If it gets lost, the probe is repeated.
         if !r.closed && r.sender.slip(&mut r.endpoint, path.to, head, &[]) == Err(Refused::Busy) {
             path.owed = Some(number);
         }
     }
 
-    fn answered(&mut self, peer: PeerId, rail: usize, number: u32) {
+    fn probe_answered(&mut self, peer: PeerId, rail: usize, number: u32) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let (round, is_current) = (p.round.number, p.path().rail == rail);
         let Some(path) = p.over(rail) else { return };

@@ -48,7 +48,7 @@ impl Rdma {
         }
     }
 
-    /// Looks after those who need it, if it is time.
+    /// Checks the peers that need it, if it is time.
     #[inline]
     pub(super) fn check_paths(&mut self) {
         if self.links.is_due() {
@@ -63,12 +63,12 @@ impl Rdma {
         let now = Instant::now();
         if now >= self.next_look {
             self.next_look = now + LOOK;
-            self.look(now);
+            self.check_watched(now);
         }
     }
 
     #[cold]
-    fn look(&mut self, now: Instant) {
+    fn check_watched(&mut self, now: Instant) {
         for (about, since) in std::mem::take(&mut self.to_renew) {
             let RailLife { rail, life } = about;
             if self.rails[rail].closed || self.rails[rail].life != life {
@@ -98,8 +98,9 @@ impl Rdma {
         }
     }
 
-    /// Whether a rail may be all that a peer knows of us: no path over another one is up. If both
-    /// ends of all paths were closed at a time, nobody could say where they are.
+    /// Whether a rail may be the only way for a peer to reach this task: no path over another one is
+    /// up. If both ends of all paths were closed at the same time, neither could announce its
+    /// address.
     fn is_needed(&self, rail: usize) -> bool {
         let alive = |p: &&Peer| p.met && !p.down && p.has_several();
         let mut peers = (0..self.peers.len() as u32).filter_map(|peer| self.peers.get(peer)).filter(alive);
@@ -107,14 +108,14 @@ impl Rdma {
         peers.any(|p| !has_other(p))
     }
 
-    /// Whether the peer is to be looked after longer.
+    /// Whether the peer is to be monitored any longer.
     fn check_peer(&mut self, peer: PeerId, now: Instant) -> bool {
         self.send_kept(peer);
         let paths = self.peers.get_mut(peer).map_or(0, |p| p.paths.len());
         for at in 0..paths {
             self.announce_departure(peer, at);
             self.check_path(peer, at, now);
-            self.answer_now(peer, at);
+            self.send_pending_answer(peer, at);
         }
         self.check_for_silence(peer, now);
         self.check_for_loss(peer, now);

@@ -48,7 +48,7 @@ impl Shm {
         }
         if inbox.many_used {
             n = self.collect_shared(events, n, &mut broken);
-            self.inbox.tell_shared();
+            self.inbox.publish_shared_ring();
         }
         self.inbox.polls -= 1;
         if self.inbox.polls == 0 || broken.is_some() {

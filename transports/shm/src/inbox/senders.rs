@@ -67,7 +67,7 @@ impl Shm {
         let inbox = &mut self.inbox;
         inbox.reindex();
         inbox.seen_claims = Some(claims);
-        inbox.tell_shared();
+        inbox.publish_shared_ring();
         self.notifier.progress.claims.store(u64::from(claims), Ordering::Relaxed);
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
             inbox.marked = true;
