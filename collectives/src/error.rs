@@ -59,7 +59,7 @@ pub enum CollectiveError {
     /// A member was purged or restarted since the team was created, so that messages of the team
     /// may be lost.
     #[error(
-        "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
+        "the team is over: task {task}, a member, was purged or restarted; without a restart another team can be made"
     )]
     Over {
         /// The member.

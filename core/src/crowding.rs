@@ -21,7 +21,7 @@ const LANE_LOOKS_WHEN_CROWDED: u32 = 16;
 /// Times in a row that a core comes back at once before it counts as free.
 const QUICK_RETURNS: u32 = 4;
 
-/// Whoever keeps a core for so long computes.
+/// A process that keeps a core for so long computes.
 const TIME_SLICE: Duration = Duration::from_micros(500);
 
 /// So many lost time slices are no accident, unless yields in between that cost little, so many in
@@ -38,9 +38,9 @@ const KEPT_FOR: u32 = 32;
 pub(crate) struct Crowding {
     /// The tasks of this machine outnumber the cores that they may run on.
     counted: bool,
-    /// Somebody else ran when this task gave a core away.
+    /// Another process ran when this task yielded a core.
     seen: AtomicBool,
-    /// How often in a row nobody did.
+    /// The number of consecutive yields after which none did.
     quick_returns: AtomicU32,
     /// The shortest time for which the core was away, in nanoseconds.
     shortest_ns: AtomicU32,

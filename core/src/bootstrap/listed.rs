@@ -25,7 +25,7 @@ pub struct Told<'a> {
     pub tasks: u32,
     /// All addresses are of the loopback interface.
     pub loopback: bool,
-    /// The tasks of this machine, this one included, that are to meet; `None`: nobody is met.
+    /// The tasks of this machine, including this one, that are to meet; `None`: none.
     pub meet: Option<Vec<u32>>,
     /// Longest wait for those.
     pub patience: Duration,

@@ -101,9 +101,9 @@ pub enum Origin {
     Pmi,
     /// A launcher that speaks PMIx (Open MPI, PRRTE, Slurm).
     Pmix,
-    /// The program itself, which knows where everybody is.
+    /// The program itself, which knows the addresses of all tasks.
     Listed,
-    /// Nobody: a job of one task.
+    /// None: a job of one task.
     Singleton,
 }
 
@@ -166,7 +166,7 @@ pub trait Bootstrap: Send {
     /// Number of the context this handle belongs to.
     fn context_number(&self) -> u32;
 
-    /// How often the context of this number was opened before, by all tasks; 0 where nobody counts.
+    /// How often the context of this number was opened before, by all tasks; 0 if unknown.
     fn generation(&self) -> u32 {
         0
     }
@@ -184,7 +184,7 @@ pub trait Bootstrap: Send {
     /// Waits until every task of the context is here.
     fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError>;
 
-    /// Everybody's value, by task number: collective, one round trip, and a fence. All tasks give
+    /// The values of all tasks, by number: collective, one round trip, and a fence. All tasks give
     /// the same `key`.
     fn exchange(
         &mut self,

@@ -272,7 +272,7 @@ impl Loop {
         }
     }
 
-    /// Everybody hears of it who has a context that the task has not left in order.
+    /// All tasks with a context that the task has not left in order are notified.
     fn exited(&mut self, task: u32, how: String, now: Instant) {
         let store = &self.store;
         let concerned = self.members.iter().filter(|(_, m)| m.task != task && !store.has_left(m.space, task));

@@ -154,7 +154,7 @@ impl Store {
         if space.completed == 0 || !space.rounds.is_empty() {
             return Err(format!(
                 "task {task} (process {former}) ended before all tasks had initialised context {context}: a task can be \
-                 started anew only after that; start the whole job again"
+                 restarted only after that; start the whole job again"
             ));
         }
         space.members[task as usize] = Presence::Here { pid };

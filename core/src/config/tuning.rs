@@ -47,7 +47,7 @@ pub fn processor() -> String {
 pub(crate) struct NotCounted {
     /// One line that names it.
     pub(crate) why: String,
-    /// It is somebody else's: of a home that is not the user's, perhaps.
+    /// It belongs to another user: in a home that is not the user's, perhaps.
     pub(crate) foreign: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, NotC
     parse(&text).map(Some).map_err(wrong)
 }
 
-/// The error says whether the file is somebody else's.
+/// The error says whether the file belongs to another user.
 fn check(file: &File) -> Result<(), (String, bool)> {
     let m = file.metadata().map_err(|e| (e.to_string(), false))?;
     // SAFETY: a call without pointers.

@@ -184,7 +184,7 @@ impl ContextBuilder {
             .map_err(|source| Error::System { what: "mapping the page that shows the task's status", source })
     }
 
-    /// What the threads of the context share, when everybody is connected.
+    /// What the threads of the context share, once all tasks are connected.
     fn shared(
         self,
         connected: Connected,

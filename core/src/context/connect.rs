@@ -35,7 +35,7 @@ pub(super) struct Connected {
     pub(super) hosts: Box<[u32]>,
 }
 
-/// Opens what was found and connects to everybody.
+/// Opens the transports found and connects to all tasks.
 pub(super) fn connect(
     registry: &mut Registry,
     request: &Request,
@@ -120,7 +120,7 @@ fn open_all(
     })
 }
 
-/// Everybody's card, by task. A task that may be restarted, or was, publishes its own.
+/// The cards of all tasks. A task that may be restarted, or was, publishes its own.
 fn exchange_cards(job: &mut dyn Bootstrap, card: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
     let entry = job.entry();
     if entry != Entry::Once && job.tasks() > 1 {
@@ -245,7 +245,7 @@ fn open(
 /// for each path, with commas between. They receive there and nowhere else. No variable for users.
 const BIND: &str = "LAPIS_JOB_BIND";
 
-/// A job whose program knows where everybody is.
+/// A job whose program knows the addresses of all tasks.
 pub(super) fn listed(
     config: &Config,
     settings: &mut Environment,
@@ -317,7 +317,7 @@ fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
     epoch_of(&card)
 }
 
-/// Everybody's card as it is now, for a task that was restarted.
+/// The present cards of all tasks, for a task that was restarted.
 fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
     let me = job.task();
     (0..job.tasks())
@@ -354,7 +354,7 @@ fn reach(
             let why = if only_told {
                 "the program told no address for it"
             } else {
-                "it can't take up a task that was started anew"
+                "it can't take up a task that was restarted"
             };
             reasons.push(format!("{}: {why}", link.name()));
             continue;

@@ -65,7 +65,7 @@ impl Context {
     /// Ends the whole job: asks the launcher to end the other tasks with this exit code. The caller
     /// ends its own process.
     pub fn abort(&self, code: i32, message: &str) {
-        // Whoever holds the handle is leaving the job in good order: that is as good.
+        // The thread that holds the handle is leaving the job in order: that is as good.
         if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock()
             && let Err(e) = bootstrap.abort(code, message)
         {
@@ -101,11 +101,11 @@ impl Context {
 impl Locked<'_> {
     /// Tells all tasks that this task's coming silence is not a failure.
     pub(super) fn say_goodbye(&mut self) {
-        // Whoever has got to know this task is known from here on.
+        // Tasks that have contacted this one are known from here on.
         self.progress();
         for peer in 0..self.shared().tasks {
             let up = self.peers[peer].state == PeerState::Up;
-            // Whoever never had to do with this task won't miss it.
+            // Tasks without contact with this one won't miss it.
             if up && peer != self.shared().task && self.has_contact(peer) {
                 self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
             }

@@ -45,7 +45,7 @@ impl Context {
                 Error::NotAllowed {
                     call: "LAPI_ADD_UDP_DEST_PORT",
                     place: "in a job whose tasks find each other by themselves",
-                    remedy: "leave it out: a task that is started anew is found, too",
+                    remedy: "leave it out: a task that is restarted is found, too",
                 }
             } else {
                 let what = format!("path {path} of {paths} to task {target}");
@@ -71,7 +71,7 @@ impl Context {
                 true => Err(Error::NotAllowed {
                     call: "LAPI_ADD_UDP_DEST_PORT",
                     place: "for a task that was reached over shared memory and has ended",
-                    remedy: "set LAPI_USE_SHM=no in all tasks of a job that is to take up tasks started anew",
+                    remedy: "set LAPI_USE_SHM=no in all tasks of a job that is to take up tasks that were restarted",
                 }),
             };
         }

@@ -117,7 +117,7 @@ pub(crate) struct Tallies {
 /// Whose counts are fetched for statistics: each costs a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fetch {
-    /// Everybody's: the program asks.
+    /// Those of all peers: the program asks.
     All,
     /// One task's, another one each time. What the others had counted when it was their turn is
     /// still known.
@@ -183,7 +183,7 @@ impl Tallies {
         }
     }
 
-    /// Those of a context that reaches nobody.
+    /// Those of a context that reaches no other task.
     #[cfg(all(test, not(loom)))]
     pub(super) fn alone() -> Self {
         let places = Places { mapped: 0, own: Arc::new([Line::default()]) };

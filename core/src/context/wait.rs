@@ -240,13 +240,13 @@ impl Locked<'_> {
                     return true;
                 }
                 idle.slept(self);
-                // Nobody else does, as long as this thread says that it polls.
+                // No other thread does, as long as this one is marked as polling.
                 self.check_silence();
             }
         }
     }
 
-    /// While a thread polls, nobody needs to be woken, but threads that sleep already.
+    /// While a thread polls, only threads that sleep already need to be woken.
     #[inline(always)]
     pub(super) fn begin_polling(&mut self) {
         // Changed under the lock only, so that a plain load and store do.

@@ -46,7 +46,7 @@ pub enum Error {
     },
 
     /// The target has purged this task, or was restarted, before it had what was sent to it.
-    #[error("task {task} has purged this task, or was started anew: what was under way to it is lost")]
+    #[error("task {task} has purged this task, or was restarted: what was under way to it is lost")]
     PurgedBy {
         /// The task that has purged this one.
         task: u32,
@@ -55,7 +55,7 @@ pub enum Error {
     /// A collective call after a task's process was replaced, or after a purge in the midst of an
     /// allgather.
     #[error(
-        "collective calls are over: task {task} was started anew, or purged during one, so that the tasks' calls no longer match: \
+        "collective calls are over: task {task} was restarted, or purged during one, so that the tasks' calls no longer match: \
          let messages and counters do their work"
     )]
     CollectivesOver {

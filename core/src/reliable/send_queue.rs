@@ -8,7 +8,7 @@ use super::sent::{Span, WHOLE};
 use super::submission::PreferredPath;
 use super::wire::{self, DATA_LEN};
 
-/// The token of a unit whose acknowledgement nobody waits for.
+/// The token of a unit whose acknowledgement is not reported.
 pub const NO_TOKEN: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -180,8 +180,8 @@ impl Slots {
         found
     }
 
-    /// Notes that the message with this number is missing while the queue is empty. Returns whether it
-    /// is lost.
+    /// Notes that the message with this number is missing while the queue is empty. Returns whether
+    /// it is lost.
     #[inline]
     pub(crate) fn misses(&mut self, cookie: u64, number: u32) -> bool {
         let first = self.first;
@@ -205,8 +205,8 @@ impl Slots {
 }
 
 impl Gap {
-    /// Checks for one message behind the one with this number, a different one each time, or the same
-    /// one as long as it is there.
+    /// Checks for one message behind the one with this number, a different one each time, or the
+    /// same one as long as it is there.
     #[inline]
     fn observe(&mut self, number: u32, is_there: impl Fn(u32) -> bool) -> bool {
         if self.seen == 0 {

@@ -49,8 +49,8 @@ impl Links {
         self.news.is_some() && self.polls.is_multiple_of(POLLS)
     }
 
-    /// Checks the kernel's reports. Returns the rails whose links have changed, and their new state.
-    /// After an error no more reports are read.
+    /// Checks the kernel's reports. Returns the rails whose links have changed, and their new
+    /// state. After an error no more reports are read.
     pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
         let changes = self.read_changes(rails, host);
         if changes.is_err() {

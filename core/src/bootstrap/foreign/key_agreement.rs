@@ -19,7 +19,7 @@ impl Agreement {
         Ok(Self { private: StaticSecret::from(random_secret()?) })
     }
 
-    /// What everybody may know.
+    /// The public part.
     pub(super) fn public(&self) -> Key {
         PublicKey::from(&self.private).to_bytes()
     }

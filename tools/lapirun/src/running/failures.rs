@@ -58,10 +58,7 @@ impl Running<'_> {
                 Ok(Born::There(remote)) => self.add_remote(remote),
                 Err(fault) => {
                     task.outcome = Some(Outcome::Exited(fault.exit_code().into()));
-                    self.give_up(
-                        fault.exit_code(),
-                        &format!("task {number} cannot be started anew: {fault}"),
-                    );
+                    self.give_up(fault.exit_code(), &format!("task {number} cannot be restarted: {fault}"));
                 }
             }
         }

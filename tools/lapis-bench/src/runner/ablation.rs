@@ -8,7 +8,7 @@ mod trials;
 
 use super::machine::Machine;
 use crate::exec::Line;
-use crate::peers::{How, Party, Wish, lapis_from_c_in, lapis_in};
+use crate::peers::{How, Party, Request, lapis_from_c_in, lapis_in};
 use anyhow::{Context, Result, ensure};
 use lapis_ablation::Optimization;
 use lapis_bench::pin;
@@ -151,7 +151,7 @@ fn measured(
     if let How::Lapis(line) | How::Program(line) = &mut party.how {
         *line = std::mem::take(line).var("ABLATE", off);
     }
-    party.measure(&Wish { bench, sizes, budget })
+    party.measure(&Request { bench, sizes, budget })
 }
 
 fn name_of(figures: &Figures, record: &Record) -> String {

@@ -8,7 +8,7 @@
 
 use super::turns::{Jobs, Outcome};
 use crate::floor;
-use crate::peers::{self, Party, Wish};
+use crate::peers::{self, Party, Request};
 use anyhow::{Result, bail};
 use lapis_bench::{pin, size};
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let budget = Duration::from_millis(if args.quick { 20 } else { 100 });
     let sizes = size::parse_list(&args.sizes)?;
     let chosen = BENCHES.into_iter().filter(|b| args.only.is_empty() || args.only.iter().any(|o| o == b));
-    let wishes: Vec<Wish<'_>> = chosen.map(|bench| Wish { bench, sizes: &sizes, budget }).collect();
+    let requests: Vec<Request<'_>> = chosen.map(|bench| Request { bench, sizes: &sizes, budget }).collect();
     let mut outcome = Outcome::new("collectives", "collectives over shared memory", rounds, args.quick);
     for tasks in args.tasks.iter().copied() {
         let parties = parties(tasks, args.no_peers, &mut outcome);
@@ -62,12 +62,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             if tasks > pin::allowed().len() {
                 outcome.hold_against(tasks, floor::hand_on(tasks, budget));
                 let copies = |size: &u64| floor::copies_among(tasks, *size as usize, budget).transpose();
-                let moves_parts = wishes.iter().any(|wish| wish.bench == "alltoall");
+                let moves_parts = requests.iter().any(|request| request.bench == "alltoall");
                 for copy in sizes.iter().filter(|_| moves_parts).filter_map(copies) {
                     outcome.hold_against(tasks, copy);
                 }
             }
-            outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &wishes);
+            outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &requests);
         }
     }
     outcome.report((!args.dry).then_some(&args.out))

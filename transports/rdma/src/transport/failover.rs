@@ -253,8 +253,8 @@ impl Rdma {
         }
     }
 
-    /// Answers a probe over the path that it came by. The probe contains the peer's address, which may
-    /// have changed.
+    /// Answers a probe over the path that it came by. The probe contains the peer's address, which
+    /// may have changed.
     fn answer_probe(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
         if path.theirs == about.rail && !address.is_empty() {

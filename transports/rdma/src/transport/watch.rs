@@ -98,8 +98,8 @@ impl Rdma {
         }
     }
 
-    /// Whether a rail may be the only way for a peer to reach this task: no path over another one is
-    /// up. If both ends of all paths were closed at the same time, neither could announce its
+    /// Whether a rail may be the only way for a peer to reach this task: no path over another one
+    /// is up. If both ends of all paths were closed at the same time, neither could announce its
     /// address.
     fn is_needed(&self, rail: usize) -> bool {
         let alive = |p: &&Peer| p.met && !p.down && p.has_several();
