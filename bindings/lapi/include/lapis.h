@@ -36,7 +36,7 @@ int lapis_unregister(lapi_handle_t hndl, void *addr);
 /* What calls of this header give beside codes of lapi.h. LAPI_Msg_string knows them. */
 #define LAPIS_ERR_TEAM      601 /* The team is none of this context's, or has been freed. */
 #define LAPIS_ERR_GROUP     602 /* The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them. */
-#define LAPIS_ERR_TEAM_OVER 603 /* The team is over: a member died, ended its context, was purged or started anew, or its call failed. */
+#define LAPIS_ERR_TEAM_OVER 603 /* The team is over: a member died, ended its context, was purged or restarted, or its call failed. */
 #define LAPIS_ERR_MISMATCH  604 /* Members of the team made different calls, or calls with different roots, lengths, types or operators. */
 #define LAPIS_ERR_ROOT      605 /* The root, or a rank in a list, is no member of the team. */
 #define LAPIS_ERR_COUNT     606 /* The counts of a collective are more than an address space, or a list of them is NULL. */

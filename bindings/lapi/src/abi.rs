@@ -76,8 +76,7 @@ pub const LAPI_ERR_INFO_NULL: c_int = 405;
 pub const LAPI_ERR_MSG_API: c_int = 406;
 /// No network statement is set, or MP_MSG_API does not provide for LAPI.
 pub const LAPI_ERR_NO_NETSTR_SET: c_int = 407;
-/// A user-defined UDP handler was announced, but neither a handler nor a list of addresses was
-/// given.
+/// A user-defined UDP handler was announced, but neither a handler nor a list of addresses was given.
 pub const LAPI_ERR_NO_UDP_HNDLR: c_int = 408;
 /// An active message arrived whose header handler is NULL.
 pub const LAPI_ERR_HDR_HNDLR_NULL: c_int = 409;
@@ -347,8 +346,7 @@ pub const LAPI_GEN_STRIDED_XFER: lapi_vectype_t = 2;
 /// Another name of LAPI_GEN_STRIDED_XFER.
 pub const LAPI_STRIDED_VECTOR: lapi_vectype_t = LAPI_GEN_STRIDED_XFER;
 
-/// A vector of this task's memory. Strided: info holds base address, block size and stride; len is
-/// not read.
+/// A vector of this task's memory. Strided: info holds base address, block size and stride; len is not read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct lapi_vec_t {
@@ -362,8 +360,7 @@ pub struct lapi_vec_t {
     pub len: *mut c_ulong,
 }
 
-/// The same with addresses and lengths of 64 bits, for the memory of a target that may be a 64-bit
-/// task.
+/// The same with addresses and lengths of 64 bits, for the memory of a target that may be a 64-bit task.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct lapi_lvec_t {
@@ -453,8 +450,7 @@ pub struct lapi_udpinfo_t {
     pub reserved: c_uint,
 }
 
-/// Distributes local_addr and fills in addr_list, one entry for each task. Returns 0, or anything
-/// else to fail.
+/// Distributes local_addr and fills in addr_list, one entry for each task. Returns 0, or anything else to fail.
 pub type udp_init_hndlr = unsafe extern "C" fn(
     hndl: *mut lapi_handle_t,
     local_addr: *mut lapi_udp_t,
@@ -462,8 +458,7 @@ pub type udp_init_hndlr = unsafe extern "C" fn(
     info: *mut lapi_udpinfo_t,
 ) -> c_int;
 
-/// How tasks that are started by hand learn each other's UDP addresses: by a handler, else by a
-/// list.
+/// How tasks that are started by hand learn each other's UDP addresses: by a handler, else by a list.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct lapi_extend_t {
@@ -1356,14 +1351,11 @@ pub union lapi_util_t {
 
 /// The team is none of this context's, or has been freed.
 pub const LAPIS_ERR_TEAM: c_int = 601;
-/// The members make no team: there are none, one is named twice, one is no task of the job, or the
-/// caller is none of them.
+/// The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them.
 pub const LAPIS_ERR_GROUP: c_int = 602;
-/// The team is over: a member died, ended its context, was purged or started anew, or its call
-/// failed.
+/// The team is over: a member died, ended its context, was purged or restarted, or its call failed.
 pub const LAPIS_ERR_TEAM_OVER: c_int = 603;
-/// Members of the team made different calls, or calls with different roots, lengths, types or
-/// operators.
+/// Members of the team made different calls, or calls with different roots, lengths, types or operators.
 pub const LAPIS_ERR_MISMATCH: c_int = 604;
 /// The root, or a rank in a list, is no member of the team.
 pub const LAPIS_ERR_ROOT: c_int = 605;
@@ -1371,8 +1363,7 @@ pub const LAPIS_ERR_ROOT: c_int = 605;
 pub const LAPIS_ERR_COUNT: c_int = 606;
 /// The type of a collective's elements is not one that Lapis knows.
 pub const LAPIS_ERR_TYPE: c_int = 607;
-/// The operator is not one that Lapis knows, has been freed, or means nothing on elements of this
-/// type.
+/// The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type.
 pub const LAPIS_ERR_OP: c_int = 608;
 /// An input or output of a collective is NULL although it has a length.
 pub const LAPIS_ERR_BUFFER: c_int = 609;
@@ -1492,8 +1483,8 @@ pub const LAPIS_BIT_OR: c_uint = 11;
 /// bitwise
 pub const LAPIS_BIT_XOR: c_uint = 12;
 
-/// An operator of the program: writes count elements, each of which combines left with right; left
-/// is of lower ranks. result is either left or right. It calls nothing of Lapis.
+/// An operator of the program: writes count elements, each of which combines left with right; left is of lower ranks.
+/// result is either left or right. It calls nothing of Lapis.
 pub type lapis_fold_t = unsafe extern "C" fn(
     left: *const c_void,
     right: *const c_void,

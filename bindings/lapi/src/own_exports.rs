@@ -1925,8 +1925,7 @@ pub unsafe extern "C" fn lapis_scan_init(
     }
 }
 
-/// Exclusive scan: reduces the inputs of the members before the caller, in order; rank 0's output
-/// is unchanged.
+/// Exclusive scan: reduces the inputs of the members before the caller, in order; rank 0's output is unchanged.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
