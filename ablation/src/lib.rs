@@ -30,7 +30,7 @@ macro_rules! optimizations {
 }
 
 optimizations! {
-    /// The cache line that a pair of tasks writes in turns.
+    /// The cache line that a pair of tasks writes alternately.
     MailboxLine = "mailbox_line",
     /// Lanes that core writes and reads itself, without a call through the transport's table.
     CoreLanes = "core_lanes",
@@ -50,7 +50,7 @@ optimizations! {
     LockSlots = "lock_slots",
     /// Sections under the biased lock that need no depth.
     ShortSection = "short_section",
-    /// Stores of long messages past the caches, where tasks share none.
+    /// Stores of long messages that bypass the caches, where tasks share none.
     StorePolicy = "store_policy",
     /// Short messages' part of the data ring.
     RingParts = "ring_parts",

@@ -1,4 +1,4 @@
-//! What is to be done, as a value: one description for blocking, nonblocking and persistent forms,
+//! The description of a collective call, the same for blocking, nonblocking and persistent forms,
 //! from Rust and from C.
 
 use crate::element::{Operator, Type};
@@ -8,93 +8,93 @@ use lapis_schedules::exchange::Edge;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
 
-/// A collective operation. Counts are elements.
+/// A collective operation. Counts are in elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Call<'a> {
-    /// Nobody goes on before everybody has called.
+    /// Barrier: no member continues before all have called.
     Barrier,
-    /// Everybody's output becomes the root's.
+    /// Broadcast: all outputs become the root's.
     Broadcast {
-        /// Whose.
+        /// The root.
         root: usize,
         /// Elements.
         count: usize,
     },
-    /// The outputs of these ranks become the root's, which is one of them or not. All members call;
-    /// the others do nothing.
+    /// Multicast: the outputs of some ranks become the root's, which may be one of them. All
+    /// members call; the others do nothing.
     Multicast {
-        /// Whose.
+        /// The root.
         root: usize,
-        /// To whom: ranks of the team.
+        /// The receivers, as ranks of the team.
         to: &'a Group,
         /// Elements.
         count: usize,
     },
-    /// The root's output becomes everybody's inputs, folded.
+    /// Reduce: the root's output becomes all inputs, folded.
     Reduce {
-        /// Who gets it.
+        /// The root.
         root: usize,
         /// Elements.
         count: usize,
     },
-    /// Everybody's output becomes everybody's inputs, folded.
+    /// Allreduce: all outputs become all inputs, folded.
     AllReduce {
         /// Elements.
         count: usize,
     },
-    /// Everybody's output becomes its part of everybody's inputs, folded.
+    /// Reduce_scatter: each output becomes its member's part of all inputs, folded.
     ReduceScatter {
         /// Elements of each part, by rank.
         counts: &'a [usize],
     },
-    /// The same with parts of equal lengths.
+    /// Reduce_scatter with parts of equal lengths.
     ReduceScatterBlock {
         /// Elements of each part.
         count: usize,
     },
-    /// The root's output becomes everybody's inputs, by rank.
+    /// Gather: the root's output becomes all inputs, by rank.
     Gather {
-        /// Who gets them.
+        /// The root.
         root: usize,
         /// Elements of each input.
         count: usize,
     },
     /// The same with inputs of any lengths.
     GatherV {
-        /// Who gets them.
+        /// The root.
         root: usize,
         /// Elements of the caller's input.
         mine: usize,
-        /// At the root: where each goes.
+        /// At the root: the places of the parts in the output.
         parts: Option<Parts<'a>>,
     },
-    /// Everybody's output becomes its part of the root's input.
+    /// Scatter: each output becomes its member's part of the root's input.
     Scatter {
-        /// Who gives.
+        /// The root.
         root: usize,
         /// Elements of each part.
         count: usize,
     },
     /// The same with parts of any lengths.
     ScatterV {
-        /// Who gives.
+        /// The root.
         root: usize,
         /// Elements of the caller's output.
         mine: usize,
-        /// At the root: where each part is.
+        /// At the root: the places of the parts in the input.
         parts: Option<Parts<'a>>,
     },
-    /// Everybody's output becomes everybody's inputs, by rank.
+    /// Allgather: all outputs become all inputs, by rank.
     AllGather {
         /// Elements of each input.
         count: usize,
     },
     /// The same with inputs of any lengths.
     AllGatherV {
-        /// Where each goes.
+        /// The places of the parts in the output.
         parts: Parts<'a>,
     },
-    /// Part i of the output becomes what member i's input has for the caller.
+    /// Alltoall: part i of the output becomes the caller's part of member i's input.
     AllToAll {
         /// Elements of each part.
         count: usize,
@@ -106,31 +106,32 @@ pub enum Call<'a> {
         /// Parts of the output.
         get: Parts<'a>,
     },
-    /// The output becomes the inputs up to the caller's, folded in order.
+    /// Inclusive scan: the output becomes the inputs up to the caller's, folded in order.
     Scan {
         /// Elements.
         count: usize,
     },
-    /// The output becomes the inputs before the caller's, folded in order; rank 0's stays.
+    /// Exclusive scan: the output becomes the inputs before the caller's, folded in order. That of
+    /// rank 0 is unchanged.
     ExScan {
         /// Elements.
         count: usize,
     },
-    /// Exchanges along the edges of a graph.
+    /// Neighbour exchange along the edges of a graph.
     Neighbours {
-        /// What comes.
+        /// Incoming edges.
         from: &'a [Edge],
-        /// What goes.
+        /// Outgoing edges.
         to: &'a [Edge],
     },
 }
 
-/// A call's buffers. They are the same for what is done in place.
+/// A call's buffers. They are equal for calls in place.
 pub(crate) struct Given {
     pub(crate) input: *const u8,
     pub(crate) output: *mut u8,
-    /// Elements of each, as far as the caller knows: more than is needed where somebody above
-    /// vouches for that.
+    /// Elements of each, as far as known: more than needed if a layer above vouches for the
+    /// lengths.
     pub(crate) lens: (usize, usize),
 }
 
@@ -194,7 +195,7 @@ impl Call<'_> {
         }
     }
 
-    /// Lengths by rank of which all members give the same list.
+    /// The list of lengths by rank that all members must give alike.
     pub(crate) fn lengths(&self) -> Option<&[usize]> {
         match self {
             Self::ReduceScatter { counts } | Self::AllGatherV { parts: Parts { counts, .. } } => Some(counts),
@@ -202,7 +203,7 @@ impl Call<'_> {
         }
     }
 
-    /// The number that is equal at all members, if there is one.
+    /// The count that must be equal at all members, if there is one.
     #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         match self {
@@ -291,8 +292,8 @@ impl Call<'_> {
         matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })
     }
 
-    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been
-    /// checked.
+    /// The elements of input and output that the member at rank `me` of `n` needs. The call has
+    /// been checked.
     pub fn needs(&self, me: usize, n: usize) -> (usize, usize) {
         let at = |root: usize, len: usize| if me == root { len } else { 0 };
         let end = |edges: &[Edge]| edges.iter().map(|e| e.start.saturating_add(e.len)).max().unwrap_or(0);
@@ -316,7 +317,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether it makes sense for the member at rank `me` of `n`, with elements of so many bytes.
+    /// Checks the call for the member at rank `me` of `n`, with elements of `size` bytes.
     pub(crate) fn check(&self, me: usize, n: usize, size: usize) -> Result<()> {
         if let Some(root) = self.root().filter(|root| *root >= n) {
             return Err(CollectiveError::Root { root, members: n });
@@ -376,7 +377,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Whether buffers of so many elements are long enough.
+    /// Checks that buffers of these lengths, in elements, suffice.
     pub(crate) fn check_buffers(
         &self,
         me: usize,

@@ -5,13 +5,13 @@ use crate::element::{Element, Kernel, Operator, Type, kernel};
 use crate::error::{CollectiveError, Result};
 use lapis_schedules::Side;
 
-/// How elements are combined.
+/// How the elements of a reduction are combined.
 pub enum Combine<'f, T> {
     /// By an operator of the library.
     Operator(Operator),
-    /// By a function that minds no order.
+    /// By a commutative function.
     Commutative(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
-    /// By a function whose operands stay in the order of ranks.
+    /// By a function whose operands are kept in the order of ranks.
     Ordered(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
 }
 
@@ -22,17 +22,17 @@ impl<T> From<Operator> for Combine<'_, T> {
 }
 
 impl<'f, T> Combine<'f, T> {
-    /// A function that is associative and commutative. It calls nothing of Lapis.
+    /// An associative and commutative function, which makes no calls to Lapis.
     pub fn commutative(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
         Self::Commutative(Box::new(f))
     }
 
-    /// A function that is associative. It calls nothing of Lapis.
+    /// An associative function, which makes no calls to Lapis.
     pub fn ordered(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
         Self::Ordered(Box::new(f))
     }
 
-    /// The same, of bytes.
+    /// The same on bytes.
     pub(crate) fn of_bytes(self) -> By<'f>
     where
         T: Element,
@@ -62,30 +62,30 @@ impl<'f, T> Combine<'f, T> {
 
 /// How bytes are combined.
 pub enum By<'f> {
-    /// They are not.
+    /// No combination.
     Nothing,
     /// By an operator of the library.
     Operator(Operator),
-    /// By a function of elements' bytes: what comes, what is there and becomes the result, and on
-    /// which side what comes stands.
+    /// By a function of elements' bytes. Its arguments are the incoming operand, the present one,
+    /// which becomes the result, and the side of the incoming one.
     User {
-        /// The function. It calls nothing of Lapis.
+        /// The function, which makes no calls to Lapis.
         fold: Box<UserFold<'f>>,
-        /// Whether it minds order.
+        /// Whether operands must keep their order.
         commutes: bool,
     },
 }
 
-/// Folds bytes of whole elements: `from` and `into`, and on which side `from` stands.
+/// Folds bytes of whole elements: `from`, `into`, and the side of `from`.
 pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;
 
 /// How elements are folded.
 pub(crate) enum Fold {
-    /// Nothing is.
+    /// Nothing is folded.
     None,
-    /// By a loop that does not mind order.
+    /// By a loop, in any order.
     Kernel(Kernel),
-    /// By the program.
+    /// By the program's function.
     User(Box<UserFold<'static>>),
 }
 

@@ -1,9 +1,9 @@
-//! What schedules cost on paper: the scripts of all members in virtual time, by the LogGP model,
-//! for more members than anybody has.
+//! The modelled cost of schedules: the scripts of all members in virtual time, by the LogGP model,
+//! for up to a million members.
 //!
-//! The model knows a network by five numbers ([`Network`]). Networks have no topology and don't get
-//! crowded; each member sends and receives one message at a time. Data beyond 8 KiB waits for its
-//! receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a
+//! The model describes a network by five numbers ([`Network`]). Networks have neither topology nor
+//! congestion; each member sends and receives one message at a time. Data beyond 8 KiB waits for
+//! its receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a
 //! million members fit in memory.
 
 use lapis_schedules::{Script, Step};
@@ -13,30 +13,30 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A network and its processors. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
-    /// What people call it.
+    /// Its name.
     pub name: &'static str,
-    /// L: from one processor's network to the other's, for the first byte.
+    /// L: latency of the network, for the first byte.
     pub latency: f64,
-    /// o: the processor's work for each message, at either side.
+    /// o: processor time for each message, at either side.
     pub overhead: f64,
-    /// g: the least time between two messages of a member.
+    /// g: minimum time between two messages of a member.
     pub gap: f64,
-    /// G: for each byte of a message.
+    /// G: time per byte of a message.
     pub byte: f64,
-    /// For each byte that is folded or copied by a processor.
+    /// Time per byte that a processor folds or copies.
     pub work: f64,
 }
 
-/// What an operation costs.
+/// The cost of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// When the last member has ended, in nanoseconds, if all begin at 0.
     pub time: f64,
-    /// The most messages that a member sends.
+    /// The largest number of messages that a member sends.
     pub sends: usize,
-    /// The most steps of a member.
+    /// The largest number of steps of a member.
     pub steps: usize,
-    /// The most scratch of a member, in elements.
+    /// The largest scratch of a member, in elements.
     pub scratch: usize,
 }
 

@@ -3,7 +3,7 @@
 //! Loops read and write without alignment: compilers make wide instructions of them all the same,
 //! chosen by the processor when an operation is set up.
 
-/// What elements are.
+/// The types of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Type {
@@ -41,11 +41,11 @@ pub enum Type {
     F32At,
     /// [`Located`] `f64` at `i64`.
     F64At,
-    /// So many bytes each, of which nothing is known.
+    /// Opaque elements of this many bytes.
     Bytes(u32),
 }
 
-/// How two elements become one.
+/// The operators of reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operator {
@@ -53,25 +53,25 @@ pub enum Operator {
     Sum,
     /// Integers wrap around.
     Product,
-    /// The smaller one; not-a-number loses.
+    /// Minimum; of a number and not-a-number, the number.
     Min,
-    /// The larger one; not-a-number loses.
+    /// Maximum; of a number and not-a-number, the number.
     Max,
-    /// The smaller value and where it is: the first place of several.
+    /// The minimum and its location; of equal values, the first location.
     MinAt,
-    /// The larger value and where it is: the first place of several.
+    /// The maximum and its location; of equal values, the first location.
     MaxAt,
-    /// Logical: what is not 0 is true, the result is 0 or 1.
+    /// Logical: values other than 0 are true, the result is 0 or 1.
     And,
     /// Logical.
     Or,
     /// Logical.
     Xor,
-    /// Of bits.
+    /// Bitwise.
     BitAnd,
-    /// Of bits.
+    /// Bitwise.
     BitOr,
-    /// Of bits.
+    /// Bitwise.
     BitXor,
 }
 
@@ -85,13 +85,13 @@ pub struct Complex<T> {
     pub im: T,
 }
 
-/// A value and where it is.
+/// A value and its location.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Located<T, I> {
     /// The value.
     pub value: T,
-    /// Where.
+    /// The location.
     pub at: I,
 }
 
@@ -103,9 +103,9 @@ pub struct Logical(pub u8);
 /// A type whose values are plain bytes.
 ///
 /// # Safety
-/// Any bytes are a value, there is no padding, and `TYPE` is what it is.
+/// Any bytes are a valid value, there is no padding, and `TYPE` describes the type.
 pub unsafe trait Element: Copy + Send + 'static {
-    /// Its name among types.
+    /// The type of these elements.
     const TYPE: Type;
 }
 
@@ -122,7 +122,7 @@ elements! {
 }
 
 impl Type {
-    /// All that operators know.
+    /// All types with operators.
     pub const ALL: [Self; 17] = [
         Self::I8,
         Self::I16,

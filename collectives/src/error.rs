@@ -13,7 +13,7 @@ pub enum CollectiveError {
     /// Communication failed, most often because a member died.
     #[error(transparent)]
     Lapis(#[from] Error),
-    /// The group is none that a team can have.
+    /// The group is not valid for a team.
     #[error(transparent)]
     Group(#[from] GroupError),
     /// Members' calls don't match.
@@ -23,9 +23,9 @@ pub enum CollectiveError {
     Mismatch {
         /// The other member's task.
         from: u32,
-        /// What it calls.
+        /// Its call.
         theirs: Signature,
-        /// What this one calls.
+        /// This member's call.
         mine: Signature,
     },
     /// A member sent data of another size.
@@ -33,9 +33,9 @@ pub enum CollectiveError {
         "task {from} sent {got} bytes where {expected} belong: do all members make the same call with equal lengths?"
     )]
     Length {
-        /// Who.
+        /// Its task.
         from: u32,
-        /// Bytes that came.
+        /// Bytes that arrived.
         got: usize,
         /// Bytes that this task's call implies.
         expected: usize,
@@ -56,10 +56,10 @@ pub enum CollectiveError {
         /// Bytes in this one's.
         mine: u64,
     },
-    /// A member was purged or started anew since the team was made, so that messages of the team
+    /// A member was purged or restarted since the team was created, so that messages of the team
     /// may be lost.
     #[error(
-        "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
+        "the team is over: task {task}, a member, was purged or restarted; without a restart another team can be made"
     )]
     Over {
         /// The member.
@@ -74,7 +74,7 @@ pub enum CollectiveError {
     /// Another member found calls that don't match.
     #[error("the team is over: task {task}, a member, found calls that don't match")]
     Broken {
-        /// Who found it.
+        /// The member that found it.
         task: u32,
     },
     /// A member did not call in time.
@@ -95,7 +95,7 @@ pub enum CollectiveError {
         /// Members.
         members: usize,
     },
-    /// The lengths can't be.
+    /// The lengths are invalid.
     #[error("{call} of {count} elements of {size} bytes at {members} members is more than an address space")]
     Overflow {
         /// The operation.
@@ -107,7 +107,7 @@ pub enum CollectiveError {
         /// Members.
         members: usize,
     },
-    /// The operator means nothing on this type.
+    /// The operator is not defined on this type.
     #[error("operator {operator:?} on elements of type {element:?}")]
     Operator {
         /// The operator; `None`: the call needs one.
@@ -122,7 +122,7 @@ pub enum CollectiveError {
         call: &'static str,
         /// Which buffer.
         what: &'static str,
-        /// Elements that it must have.
+        /// Elements that it needs.
         needed: usize,
         /// Elements that it has.
         given: usize,
@@ -135,19 +135,19 @@ pub enum CollectiveError {
         /// Members.
         members: usize,
     },
-    /// A member's part for itself has two lengths.
+    /// The two lengths of a member's part for itself differ.
     #[error(
         "{call}: the caller's part for itself has {given} elements where it is given and {got} where it is got"
     )]
     OwnPart {
         /// The operation.
         call: &'static str,
-        /// Elements of what is given.
+        /// Elements in the input.
         given: usize,
-        /// Elements of what is got.
+        /// Elements in the output.
         got: usize,
     },
-    /// An edge leads to nobody.
+    /// An edge leads to no member.
     #[error("an edge to rank {rank} of a team of {members} members")]
     Edge {
         /// The rank.
@@ -155,22 +155,22 @@ pub enum CollectiveError {
         /// Members.
         members: usize,
     },
-    /// The variable is not understood.
+    /// The variable `LAPIS_COLLECTIVES` can't be parsed.
     #[error("LAPIS_COLLECTIVES: {why}")]
     Variable {
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// A persistent operation is started while it runs.
+    /// A persistent operation was started while in progress.
     #[error("the operation has been started already")]
     Busy,
 }
 
-/// What collectives give.
+/// The result of collectives.
 pub type Result<T, E = CollectiveError> = std::result::Result<T, E>;
 
 impl CollectiveError {
-    /// The number that C programs get.
+    /// The error code of C programs.
     pub fn code(&self) -> LapiCode {
         match self {
             Self::Lapis(error) => error.code(),
@@ -187,7 +187,7 @@ impl CollectiveError {
         }
     }
 
-    /// The member that it is about, if it is about one.
+    /// The member that it concerns, if any.
     pub fn member(&self) -> Option<u32> {
         match self {
             Self::Mismatch { from: task, .. }
@@ -210,7 +210,7 @@ impl CollectiveError {
         }
     }
 
-    /// What it means for the team of the task `me`, which has found it.
+    /// The consequence for the team of task `me`, which has detected it.
     pub(crate) fn cause(&self, me: u32) -> Cause {
         match self {
             Self::Over { task } => Cause::Renewed(*task),
@@ -220,7 +220,7 @@ impl CollectiveError {
     }
 }
 
-/// What the failure of a message to a member means for its team.
+/// The consequence of a failed message to a member for its team.
 pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
     match error {
         Error::TargetDown { .. } => Cause::Gone(task).error(),
@@ -229,7 +229,7 @@ pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
     }
 }
 
-/// Why a team is over, in a form that is remembered and sent.
+/// Why a team has ended, in a form that is stored and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     Renewed(u32),

@@ -1,4 +1,4 @@
-//! By what a call is known, so that what was made for one serves the next one like it.
+//! The key of a call, by which the plan made for it is found for the next call like it.
 
 use crate::call::Call;
 use crate::combine::By;

@@ -1,10 +1,10 @@
-//! Collectives on data that is not contiguous: broadcast, gather, scatter, allgather, alltoall, and
+//! Collectives on non-contiguous data: broadcast, gather, scatter, allgather, alltoall, and
 //! exchange with neighbours, each part in a layout of its own.
 //!
 //! Where the members share a host, each part is written from its layout straight to its owner's
-//! board, and from the other's board straight to where its layout puts it. Messages, as between
-//! neighbours, are filled from layouts and emptied into them, too. Where members pass on what they
-//! have got, parts are packed when the call begins, sent as bytes, and unpacked when all have come.
+//! board, and from the other's board straight to the places of its layout. Messages, as between
+//! neighbours, are also filled from layouts and emptied into them. If members forward data, parts
+//! are packed when the call begins, sent as bytes, and unpacked when all have arrived.
 //!
 //! Each is the same call of bytes: a member with layouts may meet one with plain parts.
 
@@ -24,14 +24,14 @@ use shape::{Shape, What};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What a member gives another one, or gets from it: so many bytes of a layout.
+/// A part that a member sends to another one, or receives from it: a number of bytes in a layout.
 ///
-/// Layouts call nothing of Lapis. They are used from whatever thread carries the call on.
+/// Layouts make no calls to Lapis. They are used by any thread that makes progress.
 #[derive(Clone, Debug)]
 pub struct Part<L> {
-    /// Where they are: a [`Gather`] for what is given, a [`Scatter`] for what is got.
+    /// The layout: a [`Gather`] for parts that are sent, a [`Scatter`] for parts that are received.
     pub layout: L,
-    /// How many.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -113,8 +113,8 @@ impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
     }
 }
 
-/// A collective on layouts, described by a method of [`Team`] and not begun: call it in one of its
-/// forms. All members call, in whatever form; those without layouts may make the same call with
+/// A collective on layouts, described by a method of [`Team`] but not started: call it in one of
+/// its forms. All members call it, in any form; those without layouts may make the same call on
 /// bytes.
 ///
 /// Errors of all forms: as for any collective.
@@ -130,11 +130,10 @@ impl<G, S> std::fmt::Debug for Laid<G, S> {
     }
 }
 
-/// Collectives on layouts: what each describes is called in one of the forms of [`Laid`].
+/// Collectives on layouts: each returns a [`Laid`], which is called in one of its forms.
 ///
-/// Errors of all of them: lists that are not as long as the team, lengths that are more than
-/// memory, a root or a neighbour that is no member, a part of the caller's for itself with two
-/// lengths.
+/// Errors of all of them: lists that are not as long as the team, lengths that exceed all memory, a
+/// root or a neighbour that is no member, different lengths of the caller's part for itself.
 #[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
 impl Team {
     fn laid<G, S>(&self, what: What, give: Vec<Part<G>>, get: Vec<Part<S>>) -> Result<Laid<G, S>> {
@@ -143,16 +142,16 @@ impl Team {
         Ok(Laid { team: self.clone(), work: Work { give, get, shape: Arc::new(shape) } })
     }
 
-    /// Gives everybody the root's bytes: read from its layout, and written to those of the others.
-    /// A [`broadcast`](Self::broadcast) of bytes.
+    /// Broadcast: the root's bytes are read from its layout, and written to those of the others. It
+    /// matches a [`broadcast`](Self::broadcast) of bytes.
     #[doc(alias = "lapis_bcastw")]
     pub fn broadcast_w<L: Gather + Scatter>(&self, data: Part<L>, root: usize) -> Result<Laid<L, L>> {
         let (give, get) = if self.rank() == root { (vec![data], vec![]) } else { (vec![], vec![data]) };
         self.laid(What::Broadcast { root }, give, get)
     }
 
-    /// Gives the root what everybody has for it; `get` by rank, at the root alone. A
-    /// [`gather_v`](Self::gather_v) of bytes.
+    /// Gather: the root receives a part from each member; `get` by rank, at the root only. It
+    /// matches a [`gather_v`](Self::gather_v) of bytes.
     #[doc(alias = "lapis_gatherw")]
     pub fn gather_w<G: Gather, S: Scatter>(
         &self,
@@ -164,8 +163,8 @@ impl Team {
         self.laid(What::Gather { root }, vec![give], get)
     }
 
-    /// Gives everybody what the root has for it; `give` by rank, at the root alone. A
-    /// [`scatter_v`](Self::scatter_v) of bytes.
+    /// Scatter: each member receives a part from the root; `give` by rank, at the root only. It
+    /// matches a [`scatter_v`](Self::scatter_v) of bytes.
     #[doc(alias = "lapis_scatterw")]
     pub fn scatter_w<G: Gather, S: Scatter>(
         &self,
@@ -177,7 +176,7 @@ impl Team {
         self.laid(What::Scatter { root }, give, vec![get])
     }
 
-    /// Gives everybody what everybody has for all; `get` by rank. An
+    /// Allgather: each member receives a part from each; `get` by rank. It matches an
     /// [`all_gather_v`](Self::all_gather_v) of bytes.
     #[doc(alias = "lapis_allgatherw")]
     pub fn all_gather_w<G: Gather, S: Scatter>(
@@ -188,8 +187,8 @@ impl Team {
         self.laid(What::AllGather, vec![give], get)
     }
 
-    /// Gives everybody what the caller has for it, and gets what everybody has for the caller:
-    /// parts by rank. An [`all_to_all_v`](Self::all_to_all_v) of bytes.
+    /// Alltoall: each member sends a different part to each; parts by rank. It matches an
+    /// [`all_to_all_v`](Self::all_to_all_v) of bytes.
     #[doc(alias = "lapis_alltoallw")]
     pub fn all_to_all_w<G: Gather, S: Scatter>(
         &self,
@@ -199,8 +198,9 @@ impl Team {
         self.laid(What::AllToAll, give, get)
     }
 
-    /// Exchanges along edges: a part for each, and the rank at its other end. Several edges between
-    /// two members keep their order. [`neighbours`](Self::neighbours) of bytes.
+    /// Neighbour exchange along edges: a part for each edge, and the rank at its other end. Several
+    /// edges between two members keep their order. It matches [`neighbours`](Self::neighbours) on
+    /// bytes.
     #[doc(alias = "lapis_neighboursw")]
     pub fn neighbours_w<G: Gather, S: Scatter>(
         &self,
@@ -214,11 +214,11 @@ impl Team {
 
 #[allow(clippy::missing_errors_doc, reason = "they are those of any collective")]
 impl<G: Gather, S: Scatter> Laid<G, S> {
-    /// Calls, and returns when the caller has got its parts.
+    /// The blocking form: returns when the caller has received its parts.
     ///
     /// # Safety
-    /// The memory that the layouts name is valid and nobody else's until the call returns, and what
-    /// is given does not lie where something goes.
+    /// The memory that the layouts name is valid and not used otherwise until the call returns, and
+    /// parts that are sent do not overlap parts that are received.
     pub unsafe fn call(mut self) -> Result<()> {
         let shape = Arc::clone(&self.work.shape);
         let call = shape.call();
@@ -240,11 +240,12 @@ impl<G: Gather, S: Scatter> Laid<G, S> {
         }
     }
 
-    /// Begins it. The request owns the layouts.
+    /// The nonblocking form. The request owns the layouts.
     ///
     /// # Safety
-    /// The memory that the layouts name is valid and nobody else's until the operation has ended,
-    /// and what is given does not lie where something goes. Dropping the request waits.
+    /// The memory that the layouts name is valid and not used otherwise until the operation has
+    /// ended, and parts that are sent do not overlap parts that are received. Dropping the request
+    /// waits.
     pub unsafe fn start(self) -> Result<Request<()>>
     where
         G: 'static,
@@ -259,12 +260,12 @@ impl<G: Gather, S: Scatter> Laid<G, S> {
         }
     }
 
-    /// Sets it up, to be started many times. All members set it up or call it in another form each
-    /// time.
+    /// The persistent form. Each member sets it up, or calls it in another form each time.
     ///
     /// # Safety
-    /// The memory that the layouts name is valid as long as the operation is kept, and nobody
-    /// else's while it is under way, and what is given does not lie where something goes.
+    /// The memory that the layouts name is valid as long as the operation exists, and not used
+    /// otherwise while it is in progress, and parts that are sent do not overlap parts that are
+    /// received.
     pub unsafe fn persistent(self) -> Result<RawPersistent>
     where
         G: 'static,

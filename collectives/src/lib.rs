@@ -1,11 +1,12 @@
 //! Collective operations of the tasks of a context, or of some of them.
 //!
-//! * [`Group`]: ordered sets of tasks, as numbers alone;
-//! * [`schedule`]: what each member sends, receives and folds, by pure functions that [`model`]
+//! * [`Group`]: ordered sets of tasks, without communication;
+//! * [`schedule`]: what each member sends, receives and folds, as pure functions that [`model`]
 //!   checks;
-//! * [`cost`]: what that costs on paper, for any number of members;
-//! * [`select`]: which schedule does what;
-//! * [`Team`]: a group at work; [`Request`] and [`Persistent`] for what is not waited for at once.
+//! * [`cost`]: the modelled cost of schedules, for any number of members;
+//! * [`select`]: the choice of a schedule for each call;
+//! * [`Team`]: a group that communicates; [`Request`] and [`Persistent`] for nonblocking and
+//!   persistent calls.
 //!
 //! ```
 //! # fn context() -> lapis_core::Result<lapis_core::Context> {
@@ -30,6 +31,7 @@ mod call;
 mod combine;
 pub mod cost;
 mod element;
+mod eligibility;
 mod engine;
 mod error;
 mod key;
@@ -39,7 +41,6 @@ mod request;
 pub mod select;
 mod signature;
 mod team;
-mod ways;
 
 pub use call::Call;
 pub use combine::{By, Combine};

@@ -1,4 +1,4 @@
-//! The collectives that a team has, typed and blocking.
+//! The blocking collectives of a team, for typed data.
 
 use crate::call::Call;
 use crate::combine::{By, Combine};
@@ -9,34 +9,36 @@ use lapis_schedules::exchange::Edge;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
 
-/// The operations, each of them collective: all members call.
+/// The operations. Each is collective: all members call it. Lengths are in elements; parts for or
+/// from all members are ordered by rank.
 ///
-/// Errors of all of them: lists, lengths or roots that can't be; calls that don't match; a member
-/// that is gone, silent, purged or was started anew; a call from within a handler.
+/// Errors of all of them: invalid lists, lengths or roots; calls that don't match; a member that is
+/// gone, silent, purged or restarted; a call from within a handler.
 #[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
 impl Team {
-    /// Returns when all members have called.
+    /// Barrier: returns when all members have called it.
     #[doc(alias = "lapis_barrier")]
     pub fn barrier(&self) -> Result<()> {
         self.call_in_place::<u8>(&Call::Barrier, By::Nothing, &mut [])
     }
 
-    /// Gives everybody the root's data.
+    /// Broadcast: `data` becomes the root's at all members.
     #[doc(alias = "lapis_bcast")]
     pub fn broadcast<T: Element>(&self, data: &mut [T], root: usize) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::Broadcast { root, count }, By::Nothing, data)
     }
 
-    /// Gives the members at ranks `to` the root's data. All members call; nothing is sent to the
-    /// others.
+    /// Multicast: `data` becomes the root's at the members with the ranks `to`. All members call;
+    /// nothing is sent to the others.
     #[doc(alias = "lapis_mcast")]
     pub fn multicast<T: Element>(&self, data: &mut [T], root: usize, to: &Group) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::Multicast { root, to, count }, By::Nothing, data)
     }
 
-    /// Gives the root everybody's input, folded; the others' output may be empty.
+    /// Reduce: the root's output becomes the inputs of all members, folded. The others' output may
+    /// be empty.
     #[doc(alias = "lapis_reduce")]
     pub fn reduce<'f, T: Element>(
         &self,
@@ -49,14 +51,14 @@ impl Team {
         self.call(&Call::Reduce { root, count }, by.into().of_bytes(), input, output)
     }
 
-    /// Replaces everybody's data by everybody's, folded.
+    /// Allreduce in place: `data` becomes the data of all members, folded.
     #[doc(alias = "lapis_allreduce")]
     pub fn all_reduce<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::AllReduce { count }, by.into().of_bytes(), data)
     }
 
-    /// The same, leaving the input as it is.
+    /// Allreduce: the output becomes the inputs of all members, folded.
     #[doc(alias = "lapis_allreduce")]
     pub fn all_reduce_into<'f, T: Element>(
         &self,
@@ -68,7 +70,8 @@ impl Team {
         self.call(&Call::AllReduce { count }, by.into().of_bytes(), input, output)
     }
 
-    /// Gives everybody its part of everybody's inputs, folded; `counts` by rank.
+    /// Reduce_scatter: the output becomes the caller's part of all inputs, folded. `counts` has the
+    /// length of each member's part, by rank.
     #[doc(alias = "lapis_reduce_scatter")]
     pub fn reduce_scatter<'f, T: Element>(
         &self,
@@ -80,7 +83,7 @@ impl Team {
         self.call(&Call::ReduceScatter { counts }, by.into().of_bytes(), input, output)
     }
 
-    /// The same with parts of equal length, which is that of the output.
+    /// The same with parts of equal length, that of the output.
     #[doc(alias = "lapis_reduce_scatter_block")]
     pub fn reduce_scatter_block<'f, T: Element>(
         &self,
@@ -92,14 +95,15 @@ impl Team {
         self.call(&Call::ReduceScatterBlock { count }, by.into().of_bytes(), input, output)
     }
 
-    /// Gives the root everybody's input, by rank; the others' output may be empty.
+    /// Gather: the root's output becomes the inputs of all members, by rank. The others' output may
+    /// be empty.
     #[doc(alias = "lapis_gather")]
     pub fn gather<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
         let count = input.len();
         self.call(&Call::Gather { root, count }, By::Nothing, input, output)
     }
 
-    /// The same with inputs of any lengths, for which the root says where they go.
+    /// The same with inputs of any lengths; at the root, `parts` gives their places in the output.
     #[doc(alias = "lapis_gatherv")]
     pub fn gather_v<T: Element>(
         &self,
@@ -112,14 +116,15 @@ impl Team {
         self.call(&Call::GatherV { root, mine, parts }, By::Nothing, input, output)
     }
 
-    /// Gives everybody its part of the root's input; the others' input may be empty.
+    /// Scatter: the output becomes the caller's part of the root's input. The others' input may be
+    /// empty.
     #[doc(alias = "lapis_scatter")]
     pub fn scatter<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
         let count = output.len();
         self.call(&Call::Scatter { root, count }, By::Nothing, input, output)
     }
 
-    /// The same with parts of any lengths, for which the root says where they are.
+    /// The same with parts of any lengths; at the root, `parts` gives their places in the input.
     #[doc(alias = "lapis_scatterv")]
     pub fn scatter_v<T: Element>(
         &self,
@@ -132,7 +137,7 @@ impl Team {
         self.call(&Call::ScatterV { root, mine, parts }, By::Nothing, input, output)
     }
 
-    /// Gives everybody everybody's input, by rank.
+    /// Allgather: the output becomes the inputs of all members, by rank.
     #[doc(alias = "lapis_allgather")]
     pub fn all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
         let count = input.len();
@@ -145,7 +150,8 @@ impl Team {
         self.call(&Call::AllGatherV { parts }, By::Nothing, input, output)
     }
 
-    /// Gives everybody what everybody has for it: `count` elements for each.
+    /// Alltoall: part i of the output becomes the caller's part of member i's input; parts have
+    /// `count` elements.
     #[doc(alias = "lapis_alltoall")]
     pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T], count: usize) -> Result<()> {
         self.call(&Call::AllToAll { count }, By::Nothing, input, output)
@@ -163,21 +169,23 @@ impl Team {
         self.call(&Call::AllToAllV { give, get }, By::Nothing, input, output)
     }
 
-    /// Replaces everybody's data by that of the members up to it, folded in order.
+    /// Inclusive scan: `data` becomes the data of the members up to the caller, folded in order.
     #[doc(alias = "lapis_scan")]
     pub fn scan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::Scan { count }, by.into().of_bytes(), data)
     }
 
-    /// Replaces everybody's data by that of the members before it, folded in order; rank 0's stays.
+    /// Exclusive scan: `data` becomes the data of the members before the caller, folded in order.
+    /// That of rank 0 is unchanged.
     #[doc(alias = "lapis_exscan")]
     pub fn exscan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::ExScan { count }, by.into().of_bytes(), data)
     }
 
-    /// Exchanges along edges: parts of the input go, parts of the output come.
+    /// Neighbour exchange along the edges of a graph: parts of the input are sent, parts of the
+    /// output received.
     #[doc(alias = "lapis_neighbours")]
     pub fn neighbours<T: Element>(
         &self,

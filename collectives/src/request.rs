@@ -1,5 +1,4 @@
-//! Operations under way that nobody waits for yet, and operations that are set up once and started
-//! many times.
+//! Nonblocking operations, and persistent ones, which are set up once and started many times.
 
 use crate::call::Call;
 use crate::combine::{By, Combine};
@@ -15,11 +14,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// A collective under way. It owns what it works on.
+/// A nonblocking collective in progress, which owns its buffers.
 ///
-/// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or let a
-/// [counter](Self::count_in) or a [function](Self::then) be told. Members begin operations in the
-/// same order; they may wait for them in any. Dropping it waits.
+/// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or have a
+/// [counter](Self::count_in) or a [function](Self::then) notified. Members start operations in the
+/// same order; they may wait for them in any order. Dropping it waits.
 #[must_use = "an operation that nobody waits for may fail unnoticed"]
 pub struct Request<B> {
     team: Team,
@@ -31,11 +30,20 @@ pub struct Request<B> {
 unsafe impl<B: Send> Send for Request<B> {}
 
 impl Team {
-    /// Begins any operation; the buffers come back at its end. What is done in place has an empty
-    /// input, as broadcasts and scans have: their data is the output.
+    /// Checks the buffers of a call that owns them. Returns whether it is in place, without input.
+    fn check_owned<T: Element>(&self, call: &Call<'_>, input: &[T], output: &[T]) -> Result<bool> {
+        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
+        let in_place = input.is_empty() && needs_input > 0;
+        let given = if in_place { output.len() } else { input.len() };
+        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        Ok(in_place)
+    }
+
+    /// Starts any operation; its end returns the buffers. Calls in place, including broadcasts and
+    /// scans, have an empty input: their data is the output.
     ///
     /// # Errors
-    /// Bad arguments.
+    /// Invalid arguments.
     #[doc(alias = "lapis_ibcast")]
     #[doc(alias = "lapis_iallreduce")]
     pub fn start<T: Element>(
@@ -45,10 +53,7 @@ impl Team {
         input: Vec<T>,
         mut output: Vec<T>,
     ) -> Result<Request<(Vec<T>, Vec<T>)>> {
-        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
-        let in_place = input.is_empty() && needs_input > 0;
-        let given = if in_place { output.len() } else { input.len() };
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        let in_place = self.check_owned(call, &input, &output)?;
         let by = by.into().map_or(By::Nothing, Combine::of_bytes);
         let (op, key) = self.prepare(call, T::TYPE, by)?;
         let to: *mut u8 = output.as_mut_ptr().cast();
@@ -59,10 +64,10 @@ impl Team {
         Ok(Request { team: self.clone(), op: Some((op, key)), buffers: Some((input, output)) })
     }
 
-    /// Begins a barrier.
+    /// Starts a barrier.
     ///
     /// # Errors
-    /// None as yet.
+    /// None at present.
     #[doc(alias = "lapis_ibarrier")]
     pub fn start_barrier(&self) -> Result<Request<()>> {
         // SAFETY: a barrier has no buffers.
@@ -77,15 +82,15 @@ impl Team {
         }
     }
 
-    /// Begins an operation on memory of an interface above.
+    /// Starts an operation on memory of a layer above.
     ///
     /// # Errors
-    /// Bad arguments.
+    /// Invalid arguments.
     ///
     /// # Safety
-    /// `input` and `output` are valid for what [`Call::needs`] says until the operation has ended,
-    /// and nobody else's. They are the same for what is done in place. The request is waited for,
-    /// or told, before that ends; dropping it waits.
+    /// `input` and `output` are valid for the lengths that [`Call::needs`] gives, and not used
+    /// otherwise, until the operation has ended. They are equal for calls in place. The request is
+    /// waited for, or notified, before the memory becomes invalid; dropping it waits.
     pub unsafe fn start_raw(
         &self,
         call: &Call<'_>,
@@ -100,10 +105,11 @@ impl Team {
         Ok(Request::of(self, op, key))
     }
 
-    /// Sets an operation up that will be started many times. All members do.
+    /// Sets up a persistent operation, which can be started many times. Collective: all members
+    /// call.
     ///
     /// # Errors
-    /// Bad arguments.
+    /// Invalid arguments.
     #[doc(alias = "lapis_bcast_init")]
     #[doc(alias = "lapis_allreduce_init")]
     pub fn persistent<T: Element>(
@@ -113,10 +119,7 @@ impl Team {
         input: Vec<T>,
         mut output: Vec<T>,
     ) -> Result<Persistent<T>> {
-        let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
-        let in_place = input.is_empty() && needs_input > 0;
-        let given = if in_place { output.len() } else { input.len() };
-        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
+        let in_place = self.check_owned(call, &input, &output)?;
         let by = by.into().map_or(By::Nothing, Combine::of_bytes);
         let to: *mut u8 = output.as_mut_ptr().cast();
         let from = if in_place { to.cast_const() } else { input.as_ptr().cast() };
@@ -126,14 +129,15 @@ impl Team {
         Ok(Persistent { raw, input, output })
     }
 
-    /// Sets an operation up on memory of an interface above. All members do.
+    /// Sets up a persistent operation on memory of a layer above. Collective: all members call.
     ///
     /// # Errors
-    /// Bad arguments.
+    /// Invalid arguments.
     ///
     /// # Safety
-    /// `input` and `output` are valid for what [`Call::needs`] says as long as the operation is
-    /// kept, and nobody else's while it is under way. They are the same for what is done in place.
+    /// `input` and `output` are valid for the lengths that [`Call::needs`] gives as long as the
+    /// operation exists, and not used otherwise while it is in progress. They are equal for calls
+    /// in place.
     pub unsafe fn persistent_raw(
         &self,
         call: &Call<'_>,
@@ -150,7 +154,7 @@ impl Team {
 }
 
 impl Request<()> {
-    /// Of an operation that has been begun.
+    /// The request of an operation that has been started.
     pub(crate) fn of(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
         Self { team: team.clone(), op: Some((op, key)), buffers: Some(()) }
     }
@@ -164,11 +168,11 @@ impl Call<'_> {
 }
 
 impl<B> Request<B> {
-    /// Waits for the end; gives the buffers back.
+    /// Waits for the end and returns the buffers.
     ///
     /// # Errors
-    /// Calls that don't match; a member that is gone or silent; a call from within a handler, after
-    /// which the operation goes on.
+    /// Calls that don't match; a member that is gone or silent; a call from within a handler (the
+    /// operation then continues).
     #[doc(alias = "lapis_wait")]
     pub fn wait(mut self) -> Result<B> {
         self.team.context().may_block("a collective's wait")?;
@@ -194,8 +198,8 @@ impl<B> Request<B> {
         }
     }
 
-    /// Lets `tell` be called when it has ended, on a handler thread, with the buffers or why it
-    /// failed. Arrivals then carry the operation on, in whatever call makes progress.
+    /// Has `tell` called on a handler thread when it has ended, with the buffers or the error. The
+    /// operation then progresses with arrivals, in any call that makes progress.
     #[doc(alias = "lapis_request_then")]
     pub fn then(self, tell: impl FnOnce(&Context, Result<B>) + Send + 'static)
     where
@@ -207,8 +211,8 @@ impl<B> Request<B> {
         });
     }
 
-    /// Lets a counter count when it has ended well. Failures go to the context's error handler.
-    /// Arrivals then carry the operation on, in whatever call makes progress.
+    /// Has a counter incremented when it has succeeded. Failures go to the context's error handler.
+    /// The operation then progresses with arrivals, in any call that makes progress.
     ///
     /// # Safety
     /// The counter lives until then.
@@ -327,8 +331,8 @@ impl<B> std::fmt::Debug for Request<B> {
     }
 }
 
-/// An operation that was set up once and is started as often as one likes: nothing is looked up,
-/// allocated or chosen then. It owns what it works on.
+/// A persistent operation: set up once and started any number of times, without lookups,
+/// allocations or choices. It owns its buffers.
 pub struct Persistent<T> {
     // Before the buffers, as it waits for what is under way.
     raw: RawPersistent,
@@ -337,7 +341,7 @@ pub struct Persistent<T> {
 }
 
 impl<T: Element> Persistent<T> {
-    /// Begins it.
+    /// Starts it.
     ///
     /// # Errors
     /// It has been started and not waited for.
@@ -345,7 +349,7 @@ impl<T: Element> Persistent<T> {
         self.raw.start()
     }
 
-    /// Waits for the end of what was started.
+    /// Waits for the end of the started operation.
     ///
     /// # Errors
     /// As for [`Request::wait`].
@@ -353,7 +357,7 @@ impl<T: Element> Persistent<T> {
         self.raw.wait()
     }
 
-    /// Whether it is not under way. Makes progress.
+    /// Whether it has ended, or was not started. Makes progress.
     ///
     /// # Errors
     /// As for [`Request::wait`].
@@ -361,13 +365,13 @@ impl<T: Element> Persistent<T> {
         self.raw.test()
     }
 
-    /// What goes in next time; what is done in place has its data in the output. `None` while it is
-    /// under way.
+    /// The input of the next start; calls in place have their data in the output. `None` while it
+    /// is in progress.
     pub fn input(&mut self) -> Option<&mut [T]> {
         (!self.raw.started).then_some(&mut self.input)
     }
 
-    /// What came out. `None` while it is under way.
+    /// The output. `None` while it is in progress.
     pub fn output(&mut self) -> Option<&mut [T]> {
         (!self.raw.started).then_some(&mut self.output)
     }
@@ -379,7 +383,7 @@ impl<T> std::fmt::Debug for Persistent<T> {
     }
 }
 
-/// The same on memory of an interface above, or in layouts.
+/// A persistent operation on memory of a layer above, or on layouts.
 pub struct RawPersistent {
     team: Team,
     op: NonNull<Op>,
@@ -395,13 +399,13 @@ pub struct RawPersistent {
 unsafe impl Send for RawPersistent {}
 
 impl RawPersistent {
-    /// Of an operation on layouts.
+    /// The persistent form of an operation on layouts.
     pub(crate) fn of_layouts(team: &Team, op: NonNull<Op>) -> Self {
         let (input, output) = (std::ptr::null(), std::ptr::null_mut());
         Self { team: team.clone(), op, key: None, input, output, copied: 0, started: false }
     }
 
-    /// Begins it.
+    /// Starts it.
     ///
     /// # Errors
     /// It has been started and not waited for.
@@ -415,7 +419,7 @@ impl RawPersistent {
         Ok(())
     }
 
-    /// Waits for the end of what was started.
+    /// Waits for the end of the started operation.
     ///
     /// # Errors
     /// As for [`Request::wait`].
@@ -430,7 +434,7 @@ impl RawPersistent {
         unsafe { inner.engine.wait(&inner.context, inner.members, self.op) }
     }
 
-    /// Whether it is not under way. Makes progress.
+    /// Whether it has ended, or was not started. Makes progress.
     ///
     /// # Errors
     /// As for [`Request::wait`].

@@ -1,11 +1,11 @@
-//! Which algorithm does what: by operation, bytes, members and hosts.
+//! The choice of an algorithm by operation, bytes, members and hosts.
 //!
-//! The table holds for all; [`Wishes`] win over it, as a user has written them or as they were
-//! measured. [`table`] says its rules to people.
+//! The table is the default; [`Overrides`], written by a user or measured, take precedence.
+//! [`table`] describes its rules for display.
 
-mod wishes;
+mod overrides;
 
-pub use wishes::Wishes;
+pub use overrides::Overrides;
 
 use crate::call::Call;
 use lapis_schedules::group::Group;
@@ -13,7 +13,7 @@ use lapis_schedules::levels::{self, Hosts};
 use lapis_schedules::tree::{self, Parts};
 use lapis_schedules::{Place, Script, doubling, exchange, ring, two_trees};
 
-/// How an operation is done.
+/// An algorithm of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -35,15 +35,15 @@ pub enum Algorithm {
     Halves,
     /// Pieces round a ring.
     Ring,
-    /// Everybody with everybody.
+    /// Each member exchanges with each other one directly.
     Pairwise,
-    /// Blocks by the bits of their way.
+    /// Bruck's algorithm: blocks by the bits of their distance.
     Bruck,
-    /// Through memory that the members of a host map.
+    /// Through memory that the members of a host share.
     Memory,
 }
 
-/// Names, as the variable has them.
+/// Names, as in the variable.
 const NAMES: [(&str, Algorithm); 12] = [
     ("dissemination", Dissemination),
     ("tree", Tree),
@@ -60,7 +60,7 @@ const NAMES: [(&str, Algorithm); 12] = [
 ];
 
 impl Algorithm {
-    /// Its name.
+    /// The name.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, algorithm)| *algorithm == self).map_or("?", |(name, _)| name)
     }
@@ -69,31 +69,31 @@ impl Algorithm {
 /// Bytes of a segment of pipelines.
 const SEGMENT: usize = 32 << 10;
 
-/// Who calls, and how data may be treated.
+/// The caller, its team, and restrictions on the order of operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a> {
     /// The caller's rank.
     pub me: usize,
     /// Members.
     pub n: usize,
-    /// Who shares hosts; `None` if nobody knows or all do.
+    /// The hosts of the members; `None` if unknown, or if all share one.
     pub hosts: Option<&'a Hosts>,
     /// Bytes of an element.
     pub size: usize,
-    /// Operands may change places.
+    /// Operands may be reordered.
     pub reorder: bool,
     /// The result must not depend on length or hosts.
     pub reproducible: bool,
 }
 
-/// What an operation can be done with, and what is chosen when.
+/// The algorithms of an operation, and the rule for choosing among them.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The operation's name.
     pub operation: &'static str,
-    /// What it can be done with.
+    /// Its algorithms.
     pub algorithms: &'static [Algorithm],
-    /// When which is chosen.
+    /// The rule of choice, as text.
     pub rule: &'static str,
 }
 
@@ -135,7 +135,7 @@ const TABLE: &[Row] = &[
     },
 ];
 
-/// What goes before the table.
+/// The rule that precedes the table.
 pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
      broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
      nor for exchanges along edges";
@@ -146,11 +146,11 @@ pub fn table() -> &'static [Row] {
 }
 
 /// The algorithm for a call.
-pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
-    call.with_list(shape.n, |call| choose_for(call, shape, wishes))
+pub fn choose(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algorithm {
+    call.with_list(shape.n, |call| choose_for(call, shape, overrides))
 }
 
-fn choose_for(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
+fn choose_for(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algorithm {
     let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
     let fits = |algorithm: Algorithm| match (call, algorithm) {
         // Whoever asks has no memory in common.
@@ -166,7 +166,7 @@ fn choose_for(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
         }
         _ => true,
     };
-    if let Some(wish) = wishes.for_call(call, shape).filter(|wish| fits(*wish)) {
+    if let Some(wish) = overrides.for_call(call, shape).filter(|wish| fits(*wish)) {
         return wish;
     }
     let bytes = call.count() as usize * shape.size;
@@ -211,21 +211,21 @@ fn choose_for(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
     }
 }
 
-/// How memory serves a call. All members say the same.
+/// How a call uses shared memory; the same at all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// All of it.
+    /// For all data.
     Host,
     /// Within each host; messages go between hosts.
     Levels,
 }
 
-/// How memory serves a call, if members of a host map each other's memory.
-pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
+/// How a call uses shared memory, if members of a host map each other's memory.
+pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Option<Way> {
     if matches!(call, Call::Neighbours { .. }) || shape.n == 1 || (call.folds() && shape.reproducible) {
         return None;
     }
-    let wish = wishes.for_call(call, shape);
+    let wish = overrides.for_call(call, shape);
     let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
         return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
     };
@@ -254,7 +254,7 @@ pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -
     };
     let shape = Shape { me: mine, n: hosts.len(), hosts: None, ..*shape };
     let at = Place { me: mine, n: hosts.len(), rank: &leader, phase: 0 };
-    script_at(at, &call, &shape, choose(&call, &shape, &Wishes::default()))
+    script_at(at, &call, &shape, choose(&call, &shape, &Overrides::default()))
 }
 
 fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {

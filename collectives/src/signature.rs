@@ -1,4 +1,4 @@
-//! What calls of one operation have in common at all members.
+//! What the calls of one operation must have in common at all members.
 
 use crate::element::{Operator, Type};
 

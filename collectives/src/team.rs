@@ -1,4 +1,4 @@
-//! Members of a collective, and calling it.
+//! Teams: the members of collectives, and calls of them.
 
 use crate::call::Given;
 use crate::combine::By;
@@ -7,7 +7,7 @@ use crate::element::{Element, Type};
 use crate::engine::{Engine, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::key::Key;
-use crate::select::{self, Shape, Way, Wishes};
+use crate::select::{self, Overrides, Shape, Way};
 use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::config::Origin;
@@ -22,17 +22,17 @@ use std::sync::{Arc, OnceLock};
 /// Operations kept ready for the next call that is like an earlier one.
 const KEPT: usize = 8;
 
-/// Tasks that call collectives together: a [`Group`] at work. All members make the same calls in
-/// the same order.
+/// Tasks that call collectives together: a [`Group`] that communicates. All members make the same
+/// calls in the same order.
 ///
-/// Making a team and letting go of it needs nobody else, and no messages; members make teams of
-/// equal groups in the same order. Clones share it. Calls are not for handlers.
+/// Creating and dropping a team is local and takes no messages; members create teams of equal
+/// groups in the same order. Clones share the team. Handlers must not call collectives.
 ///
-/// A team is over when a member dies, is purged (LAPI_Purge_totask) or started anew, or when calls
-/// don't match: calls of all members, those under way included, give an error that names the
-/// member. Another team can be made afterwards, unless a task of the job was started anew: that
-/// takes all tasks, whose calls don't match any more
-/// ([`Error::CollectivesOver`](lapis_core::Error)). Teams without that task go on.
+/// A team ends when a member dies, is purged (LAPI_Purge_totask) or restarted, or when calls don't
+/// match: calls of all members, including those in progress, then fail with an error that names the
+/// member. Another team can be created afterwards, unless a task of the job was restarted: creating
+/// the team of all tasks then fails, because their calls don't match any more
+/// ([`Error::CollectivesOver`](lapis_core::Error)). Teams without that task continue.
 #[derive(Clone)]
 pub struct Team(pub(crate) Arc<Inner>);
 
@@ -43,7 +43,7 @@ pub(crate) struct Inner {
     pub(crate) group: Group,
     me: usize,
     pub(crate) hosts: OnceLock<Option<Hosts>>,
-    pub(crate) wishes: Wishes,
+    pub(crate) overrides: Overrides,
     reproducible: AtomicBool,
     /// Used under the context's lock.
     kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
@@ -59,17 +59,17 @@ impl Team {
     /// The team of all tasks of the job.
     ///
     /// # Errors
-    /// The context can't be used; a task was started anew.
+    /// The context can't be used; a task was restarted.
     pub fn world(context: &Context) -> Result<Self> {
         context.collectives_go_on()?;
         Self::of(context, Group::all(context.tasks()))
     }
 
-    /// The team of a group's tasks. The members call, nobody else.
+    /// The team of a group's tasks. Only the members call this.
     ///
     /// # Errors
-    /// The group has no members, or tasks that the job does not have, or the calling task is none
-    /// of them.
+    /// The group has no members, or tasks that the job does not have, or does not contain the
+    /// calling task.
     #[doc(alias = "lapis_team_of")]
     pub fn of(context: &Context, group: Group) -> Result<Self> {
         group.check(context.tasks())?;
@@ -81,11 +81,11 @@ impl Team {
         let hosts = || group.iter().map(|task| context.host_of(task));
         // Hosts may have files that differ, and members must agree.
         let text = if measured && hosts().any(|host| host != context.host_of(task)) { "" } else { text };
-        let wishes = match Wishes::parse(text) {
+        let overrides = match Overrides::parse(text) {
             Err(why) if measured => {
                 // Another version may have written it. Members of one host read the same file.
                 tracing::warn!("tuning file: LAPIS_COLLECTIVES=`{text}`: {why}; it does not count");
-                Wishes::default()
+                Overrides::default()
             }
             parsed => parsed.map_err(|why| CollectiveError::Variable { why })?,
         };
@@ -100,15 +100,15 @@ impl Team {
             group,
             me,
             hosts: OnceLock::new(),
-            wishes,
+            overrides,
             reproducible: AtomicBool::new(false),
             kept: UnsafeCell::new(Vec::with_capacity(KEPT)),
         };
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Parts the team: members of equal colour make a team each, in the order of their keys, then
-    /// of their ranks. `None` for a colour of `None`. All members call.
+    /// Splits the team: members of equal colour form a team, in the order of their keys, then of
+    /// their ranks. Returns `None` for a colour of `None`. Collective: all members call.
     ///
     /// # Errors
     /// As for any collective.
@@ -127,9 +127,9 @@ impl Team {
         }
     }
 
-    /// Results of reductions shall not depend on lengths, hosts or transports: floating point then
-    /// gives the same bits in every job of as many members. All members say the same. Costs time
-    /// for long data.
+    /// Makes results of reductions independent of lengths, hosts and transports: floating-point
+    /// results are then the same, bit for bit, in every job of as many members. All members must
+    /// set the same. Long data takes longer.
     #[doc(alias = "lapis_team_reproducible")]
     pub fn set_reproducible(&self, on: bool) {
         self.0.reproducible.store(on, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Team {
         self.0.me
     }
 
-    /// Who shares hosts; `None` if all do.
+    /// The hosts of the members; `None` if all share one.
     pub fn hosts(&self) -> Option<&Hosts> {
         let find = || {
             let context = self.context();
@@ -174,10 +174,10 @@ impl Team {
         self.0.hosts.get_or_init(find).as_ref()
     }
 
-    /// Elements of input and output that the caller needs for a call.
+    /// The numbers of elements of input and output that a call needs at this member.
     ///
     /// # Errors
-    /// Bad arguments.
+    /// Invalid arguments.
     pub fn needs(&self, call: &Call<'_>, of: Type) -> Result<(usize, usize)> {
         call.check(self.rank(), self.len(), of.size())?;
         Ok(call.needs(self.rank(), self.len()))
@@ -215,7 +215,7 @@ impl Team {
         Ok((self.prepare_new(call, of, by)?, key))
     }
 
-    /// The same, though one like it may be kept.
+    /// The same, even if one like it is kept.
     pub(crate) fn prepare_new(&self, call: &Call<'_>, of: Type, by: By<'static>) -> Result<NonNull<Op>> {
         let inner = &*self.0;
         let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
@@ -224,7 +224,7 @@ impl Team {
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
         let shape = self.shape(of, reorder);
-        let all = || select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
+        let all = || select::script(call, &shape, select::choose(call, &shape, &inner.overrides));
         let (known, board) = self.memory();
         let mut rounds = if known && !board { None } else { self.rounds(call, of, reorder) };
         let script = match (&rounds, shape.hosts) {
@@ -240,7 +240,7 @@ impl Team {
         Ok(NonNull::from(Box::leak(Box::new(op))))
     }
 
-    /// Whether a way through memory was looked for, and whether there is one.
+    /// Whether shared memory has been looked for, and whether there is any.
     fn memory(&self) -> (bool, bool) {
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; the reference ends here.
@@ -248,10 +248,10 @@ impl Team {
         (memory.is_known(), memory.board.is_some())
     }
 
-    /// Takes back what [`prepare`](Self::prepare) gave.
+    /// Takes back an operation of [`prepare`](Self::prepare).
     ///
     /// # Safety
-    /// It is not under way, and nobody uses it again.
+    /// It is not in progress, and not used again.
     pub(crate) unsafe fn give_back(&self, op: NonNull<Op>, key: Option<Key>) {
         // SAFETY: it came from a box, and this is its end.
         let op = unsafe { Box::from_raw(op.as_ptr()) };
@@ -268,8 +268,8 @@ impl Team {
     /// Begins a prepared operation.
     ///
     /// # Safety
-    /// The buffers are as long as the call says, and nobody else's until the operation has ended.
-    /// `op` is the team's, and not under way.
+    /// The buffers are as long as the call says, and not used otherwise until the operation has
+    /// ended. `op` belongs to the team, and is not in progress.
     pub(crate) unsafe fn begin(&self, call: &Call<'_>, op: NonNull<Op>, input: *const u8, output: *mut u8) {
         let copies = std::ptr::eq(input, output) && call.reads_while_writing();
         // SAFETY: the caller's promise.
@@ -304,7 +304,7 @@ impl Team {
             }
             let _held = Held::new(self.context());
             if op.as_ref().rounds.is_some() {
-                self.look_for_memory();
+                self.discover_memory();
             }
             self.0.engine.start(self.context(), self.0.members, op, input, output);
         }
@@ -313,12 +313,12 @@ impl Team {
     /// Calls and waits.
     ///
     /// # Errors
-    /// Bad arguments; calls that don't match; a member that is gone or silent; a call from within a
-    /// handler.
+    /// Invalid arguments; calls that don't match; a member that is gone or silent; a call from
+    /// within a handler.
     ///
     /// # Safety
-    /// `input` and `output` are valid for what [`Call::needs`] says. They are the same for what is
-    /// done in place.
+    /// `input` and `output` are valid for the lengths that [`Call::needs`] gives. They are equal
+    /// for calls in place.
     pub unsafe fn call_raw(
         &self,
         call: &Call<'_>,
@@ -357,7 +357,7 @@ impl Team {
         unsafe { self.call_anew(call, of, by, key, given) }
     }
 
-    /// A call that is none of those that are kept.
+    /// A call without a kept plan.
     ///
     /// # Safety
     /// As for [`call_with`](Self::call_with); functions live until the call returns.

@@ -216,7 +216,7 @@ impl Death {
     }
 }
 
-/// Runs a job in which a member dies in the calls of a name, or in all in turns; the others end by
+/// Runs a job in which a member dies in the calls of a name, or in each of them; the others end by
 /// themselves.
 fn run(tasks: u32, victim: u32, name: &str, death: Death, shm: &str) {
     let job = Job::new(tasks)

@@ -94,7 +94,7 @@ fn operands_of_functions_keep_their_order_at_any_length() {
     });
 }
 
-/// Long data goes past the caches, however near the cores are.
+/// Long data bypasses the caches, however near the cores are.
 const PAST: Settings =
     &[("LAPI_USE_SHM", "only"), ("LAPIS_SHM_COPIES", "near-past=1024,far=1,far-past=1024")];
 

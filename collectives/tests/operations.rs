@@ -194,9 +194,9 @@ fn every_algorithm_that_can_be_wished_for_works() {
             ("LAPIS_COLLECTIVES", "broadcast=tree,reduce_scatter=halves,reduce=tree"),
         ],
     ];
-    for wishes in WISHES {
-        everything(5, wishes, &[1, 700]);
-        everything(8, wishes, &[13, 3000]);
+    for overrides in WISHES {
+        everything(5, overrides, &[1, 700]);
+        everything(8, overrides, &[13, 3000]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The safe interface: active messages to closures, transfers between
-//! [`Memory`](crate::context::Memory) of tasks, remote atomics. Operations either borrow and return
-//! when they are done with what they borrowed, or own what they work on and return a [`Pending`].
+//! [`Memory`](crate::context::Memory) of tasks, remote atomics. An operation either borrows its
+//! data and returns when the borrow can end, or owns it and returns a [`Pending`].
 
 use crate::Context;
 use crate::completion::Flag;
@@ -15,15 +15,15 @@ use crate::transport::{PeerId, RmwOp};
 use std::ptr::NonNull;
 
 impl Context {
-    /// Sends an active message and returns when `data` may be reused; small messages are on their
-    /// way at once.
+    /// Sends an active message to handler `handler` of task `target`. Returns when `data` may be
+    /// reused, which for small messages is at once.
     ///
-    /// `user_header` is a multiple of 4 bytes long, at most
+    /// The length of `user_header` is a multiple of 4 bytes and at most
     /// [`MAX_USER_HEADER`](crate::message::MAX_USER_HEADER).
     ///
     /// # Errors
-    /// Bad target or user header; a target that is down.
-    #[inline(always)] // The heuristics look at the far way, too.
+    /// `target` is no task of the job, or is down; the user header's length is invalid.
+    #[inline(always)] // The compiler's heuristics would count the slow path as well.
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         let message = Short::to_table(target, handler, user_header, data);
         match self.send_at_once(&message) {
@@ -51,15 +51,15 @@ impl Context {
         }
     }
 
-    /// Sends an active message whose data comes from anywhere, and returns when the source is no
+    /// Sends an active message whose data comes from any [`Source`]. Returns when the source is no
     /// longer needed.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
     ///
     /// # Safety
-    /// The source's memory is valid and unchanged until this returns, and a layout calls nothing of
-    /// Lapis.
+    /// The source's memory is valid and unchanged until this returns, and a layout makes no calls
+    /// to Lapis.
     pub unsafe fn send_source(
         &self,
         target: PeerId,
@@ -83,9 +83,9 @@ impl Context {
         self.settle(&done, target)
     }
 
-    /// Sends an active message that owns its data. The result gives the data back when the target's
-    /// completion handler (or, if there is none, the delivery) has ended: the synchronous behaviour
-    /// of the guide.
+    /// Sends an active message that owns its data. The result returns the data when the target's
+    /// completion handler has ended, or the delivery if there is no completion handler: the guide's
+    /// synchronous behaviour.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -115,12 +115,13 @@ impl Context {
 
     /// Writes `data` to a task's memory and returns when `data` may be reused.
     ///
-    /// A target that does not know the memory [refuses](Error::Refused). If that is not known when
-    /// `data` may be reused, the [error handler](crate::ContextBuilder::on_error) is told.
+    /// A target that does not share this memory [refuses](Error::Refused) the put. If the refusal
+    /// arrives after this call has returned, it goes to the
+    /// [error handler](crate::ContextBuilder::on_error).
     ///
     /// # Errors
-    /// `data` longer than the memory; a target that is down, or refuses.
-    #[inline(always)] // The heuristics look at the far way, too.
+    /// `data` is longer than the memory; the target is down, or refuses.
+    #[inline(always)] // The compiler's heuristics would count the slow path as well.
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
         fits(to, data.len())?;
@@ -152,8 +153,8 @@ impl Context {
         self.settle(&done, to.task)
     }
 
-    /// Writes owned data to a task's memory; the result gives it back when it is there, or tells
-    /// that the target has [refused](Error::Refused) it.
+    /// Writes owned data to a task's memory. The result returns the data when it has arrived, or an
+    /// error if the target has [refused](Error::Refused) it.
     ///
     /// # Errors
     /// As for [`put_bytes`](Self::put_bytes).
@@ -180,7 +181,7 @@ impl Context {
     /// Reads a task's memory into `into`.
     ///
     /// # Errors
-    /// `into` longer than the memory; a target that is down, or [refuses](Error::Refused).
+    /// `into` is longer than the memory; the target is down, or [refuses](Error::Refused).
     #[inline(always)]
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         self.usable()?;
@@ -213,10 +214,11 @@ impl Context {
         self.settle(&done, from.task)
     }
 
-    /// Reads a whole remote memory; the result tells if the target has [refused](Error::Refused).
+    /// Reads all of a remote memory. The result is an error if the target has
+    /// [refused](Error::Refused).
     ///
     /// # Errors
-    /// A target that is down.
+    /// The target is down.
     pub fn get_owned(&self, from: RemoteMemory) -> Result<Pending<Vec<u8>>> {
         self.check_own(Access::Get, from, from.len as usize)?;
         let mut data = vec![0; from.len as usize];
@@ -237,17 +239,19 @@ impl Context {
         Ok(pending)
     }
 
-    /// Adds to the 64-bit variable at the beginning of `variable`; gives its previous value.
+    /// Adds `operand` to the 64-bit variable at the beginning of `variable`, wrapping around;
+    /// returns its previous value.
     ///
     /// # Errors
-    /// Less than 8 bytes or misaligned; a target that is down, or [refuses](Error::Refused).
+    /// `variable` is shorter than 8 bytes or not aligned to 8; the target is down, or
+    /// [refuses](Error::Refused).
     #[doc(alias = "FETCH_AND_ADD")]
     #[inline]
     pub fn fetch_add(&self, variable: RemoteMemory, operand: u64) -> Result<u64> {
         self.atomic(variable, RmwOp::FetchAndAdd, operand, 0)
     }
 
-    /// Ors into the 64-bit variable; gives its previous value.
+    /// Replaces the 64-bit variable by its bitwise OR with `operand`; returns its previous value.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).
@@ -256,7 +260,7 @@ impl Context {
         self.atomic(variable, RmwOp::FetchAndOr, operand, 0)
     }
 
-    /// Replaces the 64-bit variable; gives its previous value.
+    /// Replaces the 64-bit variable by `value`; returns its previous value.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).
@@ -265,8 +269,8 @@ impl Context {
         self.atomic(variable, RmwOp::Swap, value, 0)
     }
 
-    /// Replaces the 64-bit variable if it is `expected`; gives its previous value, which tells
-    /// whether it was.
+    /// Replaces the 64-bit variable by `value` if it equals `expected`. Returns its previous value:
+    /// the replacement took place if that equals `expected`.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).
@@ -279,8 +283,8 @@ impl Context {
         Ok(seen)
     }
 
-    /// Refuses what lies in this task's own memory, all of which is mapped, but is none that it
-    /// gives to others. Other tasks see to theirs themselves.
+    /// Refuses addresses of this task's own memory that it does not share with others, although all
+    /// of its memory is mapped. Other tasks check theirs themselves.
     #[inline(always)]
     fn check_own(&self, access: Access, memory: RemoteMemory, len: usize) -> Result<()> {
         if memory.task == self.task() { self.check_given(access, memory, len as u64) } else { Ok(()) }
@@ -334,7 +338,7 @@ impl Context {
         Ok(unsafe { (&raw const previous).read() })
     }
 
-    /// Waits for the flag of an operation that works on borrowed memory, whatever happens: the
+    /// Waits for the flag of an operation on borrowed memory, whatever happens meanwhile: the
     /// borrow ends with the call.
     #[inline(always)]
     fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
@@ -347,8 +351,8 @@ impl Context {
     #[cold]
     fn settle_slow(&self, done: &Flag, target: PeerId) {
         while !done.is_raised() {
-            // Another task's death is no reason to give the memory back; the target's own death
-            // raises the flag.
+            // The death of another task does not free the memory; the target's own death raises the
+            // flag.
             if self.wait_until_by(target, || done.is_raised()).is_err() {
                 let _ = self.progress();
             }

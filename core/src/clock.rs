@@ -1,9 +1,9 @@
-//! The packet engine's clock. Each packet asks it for the time, so it must cost little.
+//! The packet engine's clock. Each packet reads it, so it must be cheap.
 //!
-//! On x86-64 it reads the processor's time-stamp counter, at a third of what asking the system
-//! costs. Every millisecond it compares the counter with the system's clock anew, so that it is off
-//! by the drift within a millisecond. If the counter jumps, because the thread has moved to a core
-//! whose counter differs, the time is wrong once, by a millisecond at most.
+//! On x86-64 it reads the processor's time-stamp counter, at a third of the cost of the system's
+//! clock. Every millisecond it is compared with the system's clock, so that it is off by the drift
+//! within a millisecond. If the counter jumps, because the thread has moved to a core whose counter
+//! differs, the time is wrong once, by a millisecond at most.
 
 use crate::reliable::Nanos;
 use std::time::Instant;

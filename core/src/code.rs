@@ -185,7 +185,7 @@ codes! {
     OWN_CODES:
     ERR  601 OWN_TEAM                     "LAPIS_ERR_TEAM"                    "The team is none of this context's, or has been freed.";
     ERR  602 OWN_GROUP                    "LAPIS_ERR_GROUP"                   "The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them.";
-    ERR  603 OWN_TEAM_OVER                "LAPIS_ERR_TEAM_OVER"               "The team is over: a member died, ended its context, was purged or started anew, or its call failed.";
+    ERR  603 OWN_TEAM_OVER                "LAPIS_ERR_TEAM_OVER"               "The team is over: a member died, ended its context, was purged or restarted, or its call failed.";
     ERR  604 OWN_MISMATCH                 "LAPIS_ERR_MISMATCH"                "Members of the team made different calls, or calls with different roots, lengths, types or operators.";
     ERR  605 OWN_ROOT                     "LAPIS_ERR_ROOT"                    "The root, or a rank in a list, is no member of the team.";
     ERR  606 OWN_COUNT                    "LAPIS_ERR_COUNT"                   "The counts of a collective are more than an address space, or a list of them is NULL.";

@@ -1,7 +1,7 @@
-//! Whom to tell when an operation ends.
+//! What is notified when an operation ends.
 //!
-//! What is told may get the context, which is left open here (`C`): [`crate::context`] fills it in,
-//! and has what tells.
+//! The types here are generic in the context that callbacks get (`C`); [`crate::context`]
+//! instantiates them and delivers the notifications.
 
 use crate::counter::Counter;
 use crate::error::Error;
@@ -40,7 +40,7 @@ impl Flag {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Whoever raises it.
+    /// The side that raises it.
     pub(crate) fn notify<C>(&self) -> Notify<C> {
         Notify::Raise(NonNull::from(self))
     }
@@ -80,7 +80,7 @@ impl Flag {
 /// Whom to tell: the forms that cost nothing first.
 #[derive(Default)]
 pub enum Notify<C> {
-    /// Nobody.
+    /// No notification.
     #[default]
     None,
     /// A counter. It counts successes only; its waiters learn of failures from the error handler.
@@ -123,7 +123,7 @@ impl<C> From<Plain> for Notify<C> {
 }
 
 impl<C> Notify<C> {
-    /// A counter, or nobody for null.
+    /// A counter, or no notification for null.
     #[inline(always)]
     pub fn counter(counter: *const Counter) -> Self {
         Plain(NonNull::new(counter.cast_mut())).into()
@@ -140,7 +140,7 @@ impl<C> Notify<C> {
         }
     }
 
-    /// Whether somebody would hear why an operation failed.
+    /// Whether the reason for a failure would be delivered.
     pub(crate) fn hears_why(&self) -> bool {
         match self {
             Self::Raise(_) | Self::Dyn(_) => true,

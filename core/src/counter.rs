@@ -1,4 +1,4 @@
-//! Counters: how operations tell that they got somewhere.
+//! Counters, by which operations report their progress.
 
 use crate::sync::{AtomicI32, AtomicU32, Ordering};
 

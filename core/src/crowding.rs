@@ -1,13 +1,13 @@
-//! Whether tasks outnumber cores, and what giving a core away costs: counted at the start, and
-//! learnt each time.
+//! Whether tasks outnumber cores, and what yielding a core costs: counted at the start, and
+//! measured each time.
 //!
-//! `sched_yield` hands the core to whoever else wants it. If that is a task or a thread of the job,
-//! which waits as this one does, it comes back after a microsecond or two. If it is a process that
-//! computes, the kernel gives it a whole time slice: since Linux 6.6 who yields forfeits its own
-//! slice, and every third yield beside one busy process takes 4 ms. So where yields have cost time
-//! slices the core is kept: the kernel shares it out by itself. A thread that must let one of its
-//! own process run then sleeps until that one has done its work, which forfeits nothing. Now and
-//! then it is tried out whether the other process is still there.
+//! `sched_yield` gives the core to any other runnable thread. If that is a task or a thread of the
+//! job, which waits as this one does, the core returns after a microsecond or two. If it is a
+//! process that computes, the kernel gives it a whole time slice: since Linux 6.6 the thread that
+//! yields forfeits its own slice. So where yields have cost time slices, waits stop yielding: the
+//! kernel shares out the core by itself. A thread that must let another thread of its process run
+//! then sleeps until that one has done its work, which forfeits nothing. From time to time a yield
+//! tests whether the other process is still there.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const LANE_LOOKS_WHEN_CROWDED: u32 = 16;
 /// Times in a row that a core comes back at once before it counts as free.
 const QUICK_RETURNS: u32 = 4;
 
-/// Whoever keeps a core for so long computes.
+/// A process that keeps a core for so long computes.
 const TIME_SLICE: Duration = Duration::from_micros(500);
 
 /// So many lost time slices are no accident, unless yields in between that cost little, so many in
@@ -38,9 +38,9 @@ const KEPT_FOR: u32 = 32;
 pub(crate) struct Crowding {
     /// The tasks of this machine outnumber the cores that they may run on.
     counted: bool,
-    /// Somebody else ran when this task gave a core away.
+    /// Another process ran when this task yielded a core.
     seen: AtomicBool,
-    /// How often in a row nobody did.
+    /// The number of consecutive yields after which none did.
     quick_returns: AtomicU32,
     /// The shortest time for which the core was away, in nanoseconds.
     shortest_ns: AtomicU32,
@@ -74,7 +74,7 @@ impl Crowding {
         }
     }
 
-    /// Whether a wait gives its core away after each look.
+    /// Whether a wait gives its core away after each poll.
     #[inline(always)]
     pub(crate) fn is_crowded(&self) -> bool {
         self.counted || self.seen.load(Ordering::Relaxed)

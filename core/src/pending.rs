@@ -1,4 +1,4 @@
-//! Operations under way, as values that can be waited for or awaited.
+//! Outstanding operations, as values that can be waited for or awaited.
 
 use crate::Context;
 use crate::completion::Completion;
@@ -9,11 +9,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-/// An operation that has been started and owns what it works on.
+/// An operation that has been started and owns its data.
 ///
-/// [`wait`](Self::wait) for it, `.await` it, or drop it: it goes on either way. Awaiting works with
-/// any executor; in polling mode every poll of the future makes progress, in interrupt mode the
-/// context's thread wakes the task.
+/// [`wait`](Self::wait) for it, `.await` it, or drop it: it continues in all cases. Awaiting works
+/// with any executor. In polling mode each poll of the future makes progress; in interrupt mode the
+/// context's progress thread wakes the executor's task.
 #[must_use = "an operation that is neither waited for nor awaited may fail unnoticed"]
 pub struct Pending<T> {
     context: Context,
@@ -21,7 +21,7 @@ pub struct Pending<T> {
 }
 
 struct Cell<T> {
-    /// What the operation works on, given back at its end.
+    /// The operation's data, returned at its end.
     value: Option<T>,
     outcome: Option<Result<()>>,
     waker: Option<Waker>,
@@ -58,10 +58,10 @@ impl<T: Send + 'static> Pending<T> {
         Ok(lock(&self.cell).outcome.is_some())
     }
 
-    /// Waits for the end; gives back what the operation worked on.
+    /// Waits for the end and returns the operation's data.
     ///
     /// # Errors
-    /// Why the operation failed, or why waiting did.
+    /// The operation failed, or the wait did (a call from within a handler, a task that is down).
     pub fn wait(self) -> Result<T> {
         self.context.wait_until(|| lock(&self.cell).outcome.is_some())?;
         self.take()

@@ -91,8 +91,8 @@ impl Statistics {
         &mut self.paths[path as usize]
     }
 
-    /// Datagrams that were dropped because they are of no peer of this job, of a former life,
-    /// spoilt or forged.
+    /// Datagrams that were dropped because they are of no peer of this job, of an earlier
+    /// incarnation, spoilt or forged.
     pub fn refused_datagrams(&self) -> u64 {
         self.refused
     }

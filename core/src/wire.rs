@@ -52,7 +52,7 @@
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
-//! answers carry 0. The upper half of the flags names a rail that the bytes had better take, plus
+//! answers carry 0. The upper half of the flags names a rail that the bytes should take, plus
 //! one; 0: any. Unknown kinds, unknown flags and short packets are refused by
 //! [`Header::parse`], which never panics.
 
@@ -98,7 +98,7 @@ pub const COMPLETION: u8 = 1 << 1;
 /// (the safe interface).
 pub const CHECKED: u8 = 1 << 2;
 const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED | RAIL;
-/// The number, from 1, of the rail that the bytes had better take, here and in what they are
+/// The number, from 1, of the rail that the bytes should take, here and in what they are
 /// answered with; 0 for any.
 const RAIL: u8 = 0xf0;
 const RAIL_SHIFT: u32 = RAIL.trailing_zeros();
@@ -295,7 +295,7 @@ impl Header {
         self
     }
 
-    /// The same with a wish for a rail, up to [`LAST_RAIL`]; others are none.
+    /// The same with a preference for a rail, up to [`LAST_RAIL`]; others are none.
     #[inline(always)]
     pub const fn with_rail(mut self, rail: Option<u8>) -> Self {
         if let Some(rail) = rail
@@ -306,13 +306,13 @@ impl Header {
         self
     }
 
-    /// The rail that it wishes for.
+    /// Its preferred rail.
     #[inline(always)]
     pub const fn rail(&self) -> Option<u8> {
         (self.flags >> RAIL_SHIFT).checked_sub(1)
     }
 
-    /// The rail that an encoded header wishes for.
+    /// The preferred rail of an encoded header.
     #[inline(always)]
     pub fn rail_of(head: &[u8]) -> Option<u8> {
         (head.get(1)? >> RAIL_SHIFT).checked_sub(1)

@@ -2,8 +2,7 @@
 //! target buffer.
 //!
 //! *LAPI Guide, LAPI_Util, LAPI_REG_DDM_FUNC.* The C binding wraps the user's function pointer in
-//! [`Ddm`]; [`Accumulate`] is one of our own, for programs that want a reduction without writing
-//! it.
+//! [`Ddm`]; [`Accumulate`] is a predefined one, for programs that need a reduction.
 #![allow(unsafe_code, reason = "DDM functions work on the user's raw memory")]
 
 use crate::error::{Error, ErrorCode, Fault};

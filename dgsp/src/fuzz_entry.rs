@@ -1,8 +1,8 @@
 //! Bodies of the fuzz targets, as plain functions, so that ordinary tests run them too.
 //!
-//! The ladder: [`verify_raw`] takes any bytes for a program; [`execute`] builds programs by
-//! grammar, some with a broken word; [`differ`] builds sound ones and holds the compiled engine
-//! against the plain interpreter. A finding is a panic.
+//! [`verify_raw`] treats any bytes as a program; [`execute`] builds programs by grammar, some with
+//! a broken word; [`differ`] builds sound ones and compares the compiled engine with the plain
+//! interpreter. A finding is a panic.
 
 use crate::routines::Routines;
 use crate::text::{assemble, disassemble};

@@ -2,7 +2,7 @@
 //! LAPI_DGSP_UNPACK*).
 //!
 //! Unlike the positions of [`Registered`], the position here is one in the packed buffer; each call
-//! starts the program anew.
+//! starts the program again.
 #![allow(unsafe_code, reason = "the calls take the user's raw pointers")]
 
 use crate::error::{Error, ErrorCode, Fault};

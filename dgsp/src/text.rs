@@ -1,4 +1,4 @@
-//! The text form of programs: assembler and disassembler, which are each other's inverse.
+//! The text form of programs: the assembler, and the disassembler, its inverse.
 //!
 //! ```text
 //! ; The descriptor, in any order before the code. Left out: depth 1, density sparse, the rest 0.

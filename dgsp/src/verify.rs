@@ -1,8 +1,8 @@
 //! The verifier (`LAPI_VERIFY_DGSP=yes`): small named checks, each with one of the guide's codes.
 //!
-//! The rules stand in [`crate::isa`]; those of control flow are checked while the routines are
-//! found (`routines.rs`). What they buy: a program terminates, its stack need is known, and so are
-//! the bytes that it touches.
+//! [`crate::isa`] states the rules; those of control flow are checked while the routines are found
+//! (`routines.rs`). They guarantee that a program terminates, and that its stack depth and the
+//! bytes that it accesses are known.
 
 use crate::decode;
 use crate::density::Density;

@@ -1,4 +1,5 @@
-//! Distances that double: what one member knows is, after ⌈log₂ n⌉ rounds, known to all.
+//! Recursive doubling and dissemination: distances double, so that data of one member reaches all
+//! after ⌈log₂ n⌉ rounds.
 
 use crate::{Place, Script, Side, Span, cut, pieces};
 

@@ -1,4 +1,5 @@
-//! Everybody has something else for everybody, or for its neighbours.
+//! Personalised exchanges: each member has different data for each other one, or for its
+//! neighbours.
 
 use crate::tree::Parts;
 use crate::{Place, Script, Side, Span};

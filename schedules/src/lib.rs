@@ -1,17 +1,18 @@
-//! Collectives as lists of steps: for a member of so many, and what is to be done, what it sends,
-//! receives and folds, in order. Pure: no context, no time, no memory but the lists.
+//! Collectives as lists of steps: for a given operation, member and number of members, the ordered
+//! list of what the member sends, receives and folds. Pure functions: no context, no time, no
+//! memory but the lists.
 //!
 //! Data is counted in elements, whatever they are. A schedule speaks of three buffers: the caller's
 //! [input](Buffer::Input), the caller's [output](Buffer::Output) and [scratch](Buffer::Scratch)
-//! that whoever runs the list provides. Steps are done in order. Sends and receives are begun where
-//! they stand and awaited by [`Step::Wait`] and [`Step::Drain`]: what is between two waits is under
-//! way at the same time. A message is known by its sender, its receiver and its tag; each pair uses
-//! a tag once.
+//! that the executor provides. Steps run in order. Sends and receives are started at their steps
+//! and awaited by [`Step::Wait`] and [`Step::Drain`]: those between two waits are in progress at
+//! the same time. A message is identified by its sender, its receiver and its tag; each pair uses a
+//! tag once.
 //!
-//! What the tests of this module show for every schedule: each send meets a receive of its length;
-//! everybody ends whatever is slow, even if a send ends only when its receiver is ready; nothing is
-//! overwritten while it is under way; everybody has what it must; and where order is promised,
-//! operands are folded in the order of ranks.
+//! The tests of this module check for every schedule that each send meets a receive of its length;
+//! that all members end whatever is slow, even if a send ends only when its receiver is ready; that
+//! no buffer is overwritten while it is in use; that the results are right; and that operands are
+//! folded in the order of ranks where this is promised.
 
 pub mod doubling;
 pub mod exchange;

@@ -1,8 +1,8 @@
 //! All members of a collective in one thread, without a network: what schedules are checked with.
 //!
-//! The model runs everybody's [`Script`] in any order, and says what is wrong with them: members
-//! that wait for ever, messages without a receiver, lengths that differ, memory that is changed
-//! while it is under way. Absent: time.
+//! The model runs the [`Script`]s of all members in any order and reports errors: members that wait
+//! for ever, messages without a receiver, lengths that differ, memory that is changed while it is
+//! in use. It has no notion of time.
 
 use crate::{Buffer, Script, Side, Span, Step};
 use std::collections::{HashMap, HashSet};

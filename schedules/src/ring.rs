@@ -1,4 +1,4 @@
-//! Rings and chains: every member sends as little as can be, in as many rounds as there are members
+//! Rings and chains: every member sends the minimum of data, in as many rounds as there are members
 //! or segments.
 
 use crate::{Place, Script, Side, Span, piece, segments};

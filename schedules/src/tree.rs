@@ -1,5 +1,5 @@
-//! Trees of radix k, and the linear forms: logarithmic for data of which everybody needs all, or
-//! somebody everything.
+//! Trees of radix k, and their linear forms: logarithmic for data that all members need, or that
+//! one member collects.
 
 use crate::{Place, Script, Side, Span, pieces};
 

@@ -1,6 +1,6 @@
-//! What tests of schedules are made of: a collective among so many members, run by the
-//! [model](crate::model) in random orders and with both ways to send, and values that tell who is
-//! in them.
+//! Trials for tests of schedules: a collective of a given number of members, run by the
+//! [model](crate::model) in random orders and with both ways to send, on values that reveal which
+//! members contributed to them.
 
 use crate::model::{Model, Sending, Values};
 use crate::{Place, Script, ring};

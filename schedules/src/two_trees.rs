@@ -1,6 +1,6 @@
-//! Two binary trees at once: who is inside of one is a leaf of the other, so that every member
-//! sends and receives all the time. Long broadcasts then take twice as long as one message, and
-//! logarithmically many segments more.
+//! Two binary trees at once: an inner node of one is a leaf of the other, so that every member
+//! sends and receives all the time. Long broadcasts then take twice as long as one message, plus
+//! the time of logarithmically many segments.
 
 use crate::{Place, Script, Span, piece, segments};
 

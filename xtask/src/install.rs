@@ -67,7 +67,7 @@ impl Build<'_> {
         self.profile(&mut command);
         if !self.release {
             // As tests have built it: another choice of packages has other features, and so builds
-            // all anew.
+            // everything again.
             return sh::run(command.arg("--workspace"));
         }
         for package in self.packages.iter().filter(|p| is_installed(p)) {

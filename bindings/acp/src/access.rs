@@ -2,9 +2,10 @@
 //!
 //! Memory that is mapped here (this process's own, and blocks of processes on the same host) is
 //! read and written by the calling thread. Otherwise a copy's request goes to the process that has
-//! the source, which sends the data to the one that has the destination; whoever wrote them tells
-//! the origin. An atomic operation on memory that is not mapped is its owner's to apply, by the
-//! same instructions: one variable stays atomic, whichever way operations on it travel.
+//! the source, which sends the data to the one that has the destination; the process that writes
+//! the data notifies the origin. An atomic operation on memory that is not mapped is its owner's to
+//! apply, by the same instructions: one variable stays atomic, whichever way operations on it
+//! travel.
 
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
@@ -161,7 +162,7 @@ impl Process {
                 if other.is_some_and(|other| self.is_gone(other)) {
                     return Err(Error::Peer);
                 }
-                send_words_by(self, task, FETCH, [handle, dst, src, len], self.colours.wish(src))?;
+                send_words_by(self, task, FETCH, [handle, dst, src, len], self.colours.preferred_rail(src))?;
                 Ok(None)
             }
         }
@@ -182,7 +183,7 @@ impl Process {
                 let Atomic { operator, width, operand, compare } = atomic;
                 let kind = operator as u64 | u64::from(width) << 8;
                 let words = [work.handle, work.src, kind, operand, compare];
-                send_words_by(self, task, ATOMIC, words, self.colours.wish(work.src))?;
+                send_words_by(self, task, ATOMIC, words, self.colours.preferred_rail(work.src))?;
                 Ok(None)
             }
         }
@@ -214,7 +215,7 @@ impl Process {
         }
         if !self.order.complete(handle) {
             self.context.progress().map_err(crate::error::of_core)?;
-            self.mind(|| self.order.needed(handle));
+            self.probe_needed(|| self.order.needed(handle));
         }
         Ok(!self.order.complete(handle))
     }

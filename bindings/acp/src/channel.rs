@@ -1,4 +1,4 @@
-//! Channels: what this process knows of them, without messages of its own.
+//! The state of channels in this process. Sends no messages itself.
 //!
 //! The n-th channel that two processes make in one direction is the same one at both. Its messages
 //! are numbered, and so are its receives: message and receive of equal number belong together, in
@@ -7,11 +7,12 @@
 //! further ones wait at the sender.
 //!
 //! Between processes of one host short messages go into a lane ([`channel_lane`]), which the
-//! receiver's end makes and tells the sender. Who waits for a message looks there itself. Nobody
-//! else needs to, but when the sender has no room or an end is freed: a message says so.
+//! receiver's end creates and announces to the sender. A thread that waits for a message polls the
+//! lane itself. Others need to only when the sender has no room or an end is freed, which a message
+//! announces.
 //!
-//! The context's lock guards all of it, and whoever holds it for that calls nothing of core: what
-//! has to be sent is given as [`Action`]s.
+//! The context's lock guards all of it. Code that holds it makes no calls to core: messages to be
+//! sent are returned as [`Action`]s.
 //!
 //! [`channel_lane`]: crate::channel_lane
 

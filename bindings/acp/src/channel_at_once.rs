@@ -1,4 +1,4 @@
-//! Sends and receives by a lane where nothing special is to be thought of, and who waits for them.
+//! Sends and receives by a lane in the common case, and the sleepers that wait for them.
 
 use super::{Action, Channels, Request, Span};
 use crate::channel_lane::{LONGEST, Watch};

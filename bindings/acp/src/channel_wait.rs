@@ -1,6 +1,6 @@
-//! Waiting for a request of a channel: first by looks at the slot alone where a message is
-//! expected, then with the context's wait, which lets messages come and others have the core; a
-//! wait that lasts sleeps, after it has told the sender.
+//! Waiting for a request of a channel: first by polling only the slot in which the message is
+//! expected, then by the context's wait, which handles messages and yields the core; a long wait
+//! sleeps, after it has notified the sender.
 
 use crate::channel::sent_at_once;
 use crate::channel_lane::{self, Watch};
@@ -70,7 +70,7 @@ impl Process {
 
     fn wait_unended(&'static self, request: u64) -> Result<u64> {
         let early = match self.context.is_crowded() {
-            true => self.look_in_turns(request),
+            true => self.poll_yielding(request),
             false => self.wait_until(request, Some(Instant::now() + AWAKE))?,
         };
         if let Some(outcome) = early {
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// Looks at the slot where the message of a receive is expected, where others want the core.
-    fn look_in_turns(&'static self, request: u64) -> Option<Result<u64>> {
+    fn poll_yielding(&'static self, request: u64) -> Option<Result<u64>> {
         let watch = self.channels().watch(request)?;
         for _ in 0..TURNS {
             self.context.give_core_away();

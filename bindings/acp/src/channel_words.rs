@@ -1,4 +1,4 @@
-//! What the ends of channels say to each other, and how they are named.
+//! The messages between the ends of channels, and their names.
 
 /// Messages of a channel, sent by core, that no receive has taken yet.
 pub(crate) const WINDOW: u64 = 32;

@@ -1,5 +1,5 @@
-//! How many colours there are, one for each rail that every process has; and which accesses want a
-//! rail because of theirs.
+//! The number of colours, one for each rail that every process has; and the preferred rails of
+//! accesses.
 
 use crate::address::Space;
 use crate::error::{Error, Result, of_core};
@@ -40,8 +40,8 @@ impl Colours {
         }
     }
 
-    /// The rail that messages of an access to this address had better take, if there is a choice.
-    pub(crate) fn wish(&self, address: u64) -> Option<u8> {
+    /// The rail that messages of an access to this address should take, if there is a choice.
+    pub(crate) fn preferred_rail(&self, address: u64) -> Option<u8> {
         if self.space.colours() == 1 {
             return None;
         }
@@ -75,17 +75,20 @@ mod tests {
     }
 
     #[test]
-    fn colour_0_is_a_wish_beside_others_only() {
+    fn colour_0_prefers_a_rail_only_beside_other_colours() {
         let space = Space::of(2, 2);
         let [first, second] = [0, 1].map(|colour| space.address(1, space.positions(colour).start));
         let accessed = Colours::new(space);
-        assert_eq!([first, second, first].map(|address| accessed.wish(address)), [None, Some(1), Some(0)]);
+        assert_eq!(
+            [first, second, first].map(|address| accessed.preferred_rail(address)),
+            [None, Some(1), Some(0)]
+        );
         let registered = Colours::new(space);
         registered.note(0);
-        assert_eq!(registered.wish(first), None);
+        assert_eq!(registered.preferred_rail(first), None);
         registered.note(1);
-        assert_eq!(registered.wish(first), Some(0));
-        assert_eq!(Colours::new(Space::of(2, 1)).wish(second), None);
+        assert_eq!(registered.preferred_rail(first), Some(0));
+        assert_eq!(Colours::new(Space::of(2, 1)).preferred_rail(second), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which argument an error is about.
 //!
-//! Where an error is found, the argument is named that is to blame ([`Blame`]), if that is known;
-//! the line of the call that fails says which it was ([`take_argument`]).
+//! Code that detects an error names the argument at fault ([`Blame`]), if it is known; the line
+//! about the failed call includes it ([`take_argument`]).
 
 use crate::error::Result;
 use std::cell::Cell;

@@ -1,6 +1,5 @@
-//! Things that programs name by handles: numbers that say where a thing stands and which of those
-//! that stood there it is. So a handle is looked up without a search, and one of a thing that is
-//! gone names nothing.
+//! Tables of objects with handles: numbers that contain an object's slot and its generation. So a
+//! handle is looked up without a search, and the handle of a freed object is invalid.
 
 /// Bits of a handle that say where. The others count those that stood there.
 const PLACE: u32 = if usize::BITS >= 64 { 24 } else { 20 };

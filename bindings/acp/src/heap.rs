@@ -1,7 +1,8 @@
 //! The memory that acp_malloc gives: best fit by size class, neighbours joined at once.
 //!
-//! What is free is known by offset and by size, outside of the memory itself, so that no access of
-//! another process can harm it. Every call looks up a few places in ordered trees; none walks.
+//! Free blocks are recorded by offset and by size, outside of the memory itself, so that no access
+//! of another process can corrupt them. Every call does a few lookups in ordered trees; none
+//! iterates.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! How a process joins its job, how ranks are dealt anew, and how it leaves.
+//! How a process joins its job, how ranks are reassigned, and how it leaves.
 
 use crate::address::Space;
 use crate::channel::Channels;
@@ -8,12 +8,12 @@ use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
 use crate::order::Order;
+use crate::probe_schedule::ProbeSchedule;
 use crate::process::{Block, Process, World, lanes_from, locked};
 use crate::regions::Regions;
 use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
 use crate::settings::Settings;
-use crate::vigil::Vigil;
 use crate::{channel_messages, colours, protocol, segbuf, waits};
 use lapis_collectives::Team;
 use lapis_core::Context;
@@ -90,7 +90,7 @@ impl Process {
             requests: Requests::default(),
             data: Data::default(),
             segbufs: Segbufs::default(),
-            vigil: Vigil::default(),
+            probe_schedule: ProbeSchedule::default(),
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
@@ -135,7 +135,7 @@ impl Process {
         self.sync()
     }
 
-    /// Begins anew with another rank. Collective.
+    /// Starts again with another rank. Collective.
     pub(crate) fn reset(&self, rank: i32) -> Result {
         let wanted = u32::try_from(rank).ok().filter(|rank| *rank < self.context.tasks());
         self.settle()?;

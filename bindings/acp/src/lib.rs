@@ -43,6 +43,7 @@ mod join;
 mod messages;
 mod operation;
 mod order;
+mod probe_schedule;
 mod process;
 mod protocol;
 mod regions;
@@ -51,7 +52,6 @@ mod safe;
 mod segbuf;
 mod segbuf_ends;
 mod settings;
-mod vigil;
 mod waits;
 
 pub use error::{Error, Result};

@@ -1,5 +1,5 @@
-//! Messages between the libraries of two processes, whatever they say: how they are sent, and what
-//! runs when they arrive.
+//! Sending messages between the libraries of two processes, and dispatching them on arrival,
+//! whatever their contents.
 
 use crate::error::{Result, of_core};
 use crate::process::Process;

@@ -1,5 +1,5 @@
-//! What an access to global memory does where both ends are mapped: bytes that move, and atomic
-//! operations by the processor's instructions.
+//! Accesses to global memory of which both ends are mapped: copies, and atomic operations by the
+//! processor's instructions.
 
 use crate::regions::Region;
 use lapis_core::sync::placed::{AtomicU32, AtomicU64};

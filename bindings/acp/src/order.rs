@@ -1,11 +1,11 @@
-//! The order of global memory accesses: handles, what waits for what, and what has completed.
+//! The order of global memory accesses: handles, dependencies and completion.
 //!
 //! A handle is the number of its operation. Operations complete in order: when one has, all before
 //! it have. So one number, the oldest operation that has not ended, says everything that programs
 //! may ask. An operation that ends within the call that starts it needs no entry and no number: it
 //! is as complete as the operation before, so it has that one's handle.
 //!
-//! Whoever holds the queue's lock calls nothing of core: handlers take it, too.
+//! Code that holds the queue's lock makes no calls to core, because handlers take the lock as well.
 
 use crate::error::{Error, Result};
 use crate::regions::Region;

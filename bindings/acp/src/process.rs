@@ -1,4 +1,4 @@
-//! A process of an ACP job: what it keeps.
+//! The state of a process of an ACP job.
 
 use crate::address::Space;
 use crate::channel::Channels;
@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::operation::Work;
 use crate::order::Order;
+use crate::probe_schedule::ProbeSchedule;
 use crate::regions::{Region, Regions};
 use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
 use crate::settings::Settings;
-use crate::vigil::Vigil;
 use lapis_collectives::Team;
 use lapis_core::context::{Access, Guarded};
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
@@ -46,7 +46,7 @@ unsafe impl Send for Block {}
 // SAFETY: shared, the memory is touched by copies and atomics only.
 unsafe impl Sync for Block {}
 
-/// Who is who, until ranks are dealt anew.
+/// Who is who, until ranks are reassigned.
 pub(crate) struct World {
     pub(crate) rank: u32,
     pub(crate) space: Space,
@@ -121,7 +121,7 @@ pub(crate) struct Process {
     pub(crate) requests: Requests,
     pub(crate) data: Data,
     pub(crate) segbufs: Segbufs,
-    pub(crate) vigil: Vigil,
+    pub(crate) probe_schedule: ProbeSchedule,
     /// By task: it has died.
     pub(crate) gone: Box<[AtomicBool]>,
 }

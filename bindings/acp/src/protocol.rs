@@ -54,7 +54,9 @@ pub(crate) unsafe fn put(
         Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(memory)))
     });
     // SAFETY: the notification owns what the bytes are in; a block lasts until the job ends.
-    unsafe { send(process, task, PUT, [origin, handle, dst], bytes, kept, process.colours.wish(dst)) }
+    unsafe {
+        send(process, task, PUT, [origin, handle, dst], bytes, kept, process.colours.preferred_rail(dst))
+    }
 }
 
 /// Sends bytes to where they belong, for an operation of another process. It is told if they don't
@@ -183,7 +185,7 @@ fn serve_fetch(
         return Err(Error::Address);
     };
     // Of the memory that is remote to the origin.
-    let colour = |task| process.colours.wish(if task == origin { src } else { dst });
+    let colour = |task| process.colours.preferred_rail(if task == origin { src } else { dst });
     match process.place(dst, len) {
         Ok(Place::Near(to, _region)) => {
             // SAFETY: both places have this length and are kept meanwhile.
@@ -241,7 +243,7 @@ fn atomic_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<D
         }
     };
     Some(then(move || {
-        let colour = process.colours.wish(variable);
+        let colour = process.colours.preferred_rail(variable);
         let _ = send_words_by(process, origin, RESULT, [handle, previous, code], colour);
     }))
 }
@@ -321,7 +323,7 @@ impl Process {
     }
 
     /// Gives memory back to the heap that it came from. Whoever has it answers: the memory can be
-    /// had again afterwards, and no message that says so comes later and finds it given anew.
+    /// had again afterwards, and no message that says so comes later and finds it given again.
     pub(crate) fn free(&self, address: u64) -> Result {
         let world = self.world();
         let rank = world.rank_of(address)?;

@@ -150,7 +150,7 @@ impl Process {
     /// Answers a question that programs repeat until they like the answer. `Error::Peer`: they
     /// never will, for the other end has died without disconnecting.
     fn whether(&self, number: u64, yes: impl FnOnce() -> Result<bool>) -> Result<bool> {
-        self.look_around()?;
+        self.check_state()?;
         let task = self.segbufs.lock().end(number)?.wire.1;
         // Asked first: whatever a process did that is known to be dead is here.
         let gone = self.is_gone(task);
@@ -168,11 +168,11 @@ impl Process {
         if gone {
             return Err(Error::Peer);
         }
-        self.mind(|| vec![task]);
+        self.probe_needed(|| vec![task]);
         Ok(false)
     }
 
-    fn look_around(&self) -> Result {
+    fn check_state(&self) -> Result {
         self.context.progress().map(drop).map_err(crate::error::of_core)
     }
 
@@ -242,7 +242,7 @@ impl Process {
 
     /// Head and tail of a buffer that is connected, and how many segments it has.
     pub(crate) fn indices_of_segbuf(&self, number: u64) -> Result<(u64, u64, u64)> {
-        self.look_around()?;
+        self.check_state()?;
         let mut state = self.segbufs.lock();
         let end = state.end(number)?;
         if end.peer.is_none() || end.disconnected {
@@ -255,7 +255,7 @@ impl Process {
     /// Source: segments whose data have been copied, so that they may be written again, and how
     /// many the buffer has.
     pub(crate) fn sent_of_segbuf(&self, number: u64) -> Result<(u64, u64)> {
-        self.look_around()?;
+        self.check_state()?;
         let mut state = self.segbufs.lock();
         let (end, _) = state.connected(number, true)?;
         while end.under_way.front().is_some_and(|handle| self.order.complete(*handle)) {

@@ -49,7 +49,7 @@ fn source() -> Result<PathBuf, String> {
             .map_err(|why| format!("{uri}: {why}"))?;
         std::fs::rename(&fresh, &archive).map_err(|e| e.to_string())?;
     }
-    // Unpacked anew each time: unchanged is what the sum says of the archive.
+    // Unpacked again each time: unchanged is what the sum says of the archive.
     done(clean("tar").arg("xzf").arg(&archive).current_dir(&place))?;
     Ok(sources)
 }

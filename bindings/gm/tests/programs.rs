@@ -287,7 +287,7 @@ fn a_port_whose_program_is_busy_elsewhere_is_shown_to_the_next_daemon() {
     assert!(matches!(came, Some(Event::Received { message, .. }) if message == [1, 2, 3]));
 }
 
-/// The first call after a peer's port was closed and opened anew is a send. What the new one has
+/// The first call after a peer's port was closed and reopened is a send. What the new one has
 /// sent by then, and sends later, arrives.
 #[test]
 fn a_send_to_a_port_that_was_opened_anew_loses_nothing_that_comes_from_there() {

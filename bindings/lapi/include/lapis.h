@@ -20,13 +20,13 @@ extern "C" {
 /* Allocates zeroed memory that every task reaches as directly as the transports allow. */
 int lapis_alloc(lapi_handle_t hndl, ulong len, void **addr);
 
-/* Gives back what lapis_alloc gave; NULL does nothing. */
+/* Frees memory of lapis_alloc; NULL does nothing. */
 int lapis_free(lapi_handle_t hndl, void *addr);
 
-/* Lets tasks reach memory of the program's own as directly as the transports allow. */
+/* Registers memory of the program, so that tasks reach it as directly as the transports allow. */
 int lapis_register(lapi_handle_t hndl, void *addr, ulong len);
 
-/* Ends what lapis_register began; NULL does nothing. */
+/* Ends a registration of lapis_register; NULL does nothing. */
 int lapis_unregister(lapi_handle_t hndl, void *addr);
 
 /*
@@ -36,7 +36,7 @@ int lapis_unregister(lapi_handle_t hndl, void *addr);
 /* What calls of this header give beside codes of lapi.h. LAPI_Msg_string knows them. */
 #define LAPIS_ERR_TEAM      601 /* The team is none of this context's, or has been freed. */
 #define LAPIS_ERR_GROUP     602 /* The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them. */
-#define LAPIS_ERR_TEAM_OVER 603 /* The team is over: a member died, ended its context, was purged or started anew, or its call failed. */
+#define LAPIS_ERR_TEAM_OVER 603 /* The team is over: a member died, ended its context, was purged or restarted, or its call failed. */
 #define LAPIS_ERR_MISMATCH  604 /* Members of the team made different calls, or calls with different roots, lengths, types or operators. */
 #define LAPIS_ERR_ROOT      605 /* The root, or a rank in a list, is no member of the team. */
 #define LAPIS_ERR_COUNT     606 /* The counts of a collective are more than an address space, or a list of them is NULL. */
@@ -52,12 +52,12 @@ typedef uint lapis_team_t;
 #define LAPIS_WORLD                0 /* the team of all tasks */
 #define LAPIS_NO_TEAM              0xffffffffu /* no team: the caller is no member */
 
-/* Names a collective that was begun, or set up. */
+/* Names a nonblocking or persistent collective. */
 typedef uint lapis_request_t;
 
-#define LAPIS_NO_REQUEST           0 /* what a request becomes when it has been waited for */
+#define LAPIS_NO_REQUEST           0 /* no request: the value of one that has been waited for */
 
-/* What elements are. */
+/* Types of elements. */
 typedef uint lapis_type_t;
 
 #define LAPIS_I8                   1 /* int8_t */
@@ -73,100 +73,100 @@ typedef uint lapis_type_t;
 #define LAPIS_C32                  11 /* two floats: a complex number */
 #define LAPIS_C64                  12 /* two doubles: a complex number */
 #define LAPIS_BOOL                 13 /* a byte, true if not 0 */
-#define LAPIS_I32_AT               14 /* int32_t and the place where it is, an int32_t */
-#define LAPIS_I64_AT               15 /* int64_t and its place, an int64_t */
-#define LAPIS_F32_AT               16 /* float and its place, an int32_t */
-#define LAPIS_F64_AT               17 /* double and its place, an int64_t */
-#define LAPIS_BYTES_FLAG           0x40000000u /* of the types that LAPIS_BYTES makes */
-/* elements of 1 to 2^30 - 1 bytes, for moving and for operators of the program */
+#define LAPIS_I32_AT               14 /* int32_t and its location, an int32_t */
+#define LAPIS_I64_AT               15 /* int64_t and its location, an int64_t */
+#define LAPIS_F32_AT               16 /* float and its location, an int32_t */
+#define LAPIS_F64_AT               17 /* double and its location, an int64_t */
+#define LAPIS_BYTES_FLAG           0x40000000u /* base of the types of LAPIS_BYTES */
+/* opaque elements of 1 to 2^30 - 1 bytes, to be moved or for operators of the program */
 #define LAPIS_BYTES(size) (LAPIS_BYTES_FLAG | (lapis_type_t)(size))
 
-/* How two elements become one. */
+/* Operators of reductions. */
 typedef uint lapis_op_t;
 
 #define LAPIS_SUM                  1 /* integers wrap around */
 #define LAPIS_PRODUCT              2 /* integers wrap around */
-#define LAPIS_MIN                  3 /* not-a-number loses */
-#define LAPIS_MAX                  4 /* not-a-number loses */
-#define LAPIS_MIN_AT               5 /* the smaller value and its place, the first of several */
-#define LAPIS_MAX_AT               6 /* the larger value and its place, the first of several */
+#define LAPIS_MIN                  3 /* of a number and not-a-number, the number */
+#define LAPIS_MAX                  4 /* of a number and not-a-number, the number */
+#define LAPIS_MIN_AT               5 /* the minimum and its location, the first of several */
+#define LAPIS_MAX_AT               6 /* the maximum and its location, the first of several */
 #define LAPIS_AND                  7 /* logical: the result is 0 or 1 */
 #define LAPIS_OR                   8 /* logical */
 #define LAPIS_XOR                  9 /* logical */
-#define LAPIS_BIT_AND              10 /* of bits */
-#define LAPIS_BIT_OR               11 /* of bits */
-#define LAPIS_BIT_XOR              12 /* of bits */
+#define LAPIS_BIT_AND              10 /* bitwise */
+#define LAPIS_BIT_OR               11 /* bitwise */
+#define LAPIS_BIT_XOR              12 /* bitwise */
 
 /*
- * An operator of the program: writes count elements, each left with right, where left stands for members of lower ranks.
+ * An operator of the program: writes count elements, each of which combines left with right; left is of lower ranks.
  * result is either left or right. It calls nothing of Lapis.
  */
 typedef void (lapis_fold_t)(const void *left, const void *right, void *result, ulong count,
                             void *arg);
 
-/* An edge of a graph: elements that go to a member, or come from it. */
+/* An edge of a graph: elements that are sent to a member, or received from it. */
 typedef struct {
     uint rank;     /* the member at the other end */
     uint reserved; /* 0 */
-    ulong start;   /* the first element, of the input for what goes, of the output for what comes */
-    ulong count;   /* how many */
+    ulong start;   /* the first element: in the input for edges to members, in the output for edges from them */
+    ulong count;   /* the number of elements */
 } lapis_edge_t;
 
 /*
  * Teams
  */
 
-/* Makes the team of these tasks, in this order. The members call, nobody else. */
+/* Creates the team of these tasks, in this order. Only the members call this. */
 int lapis_team_of(lapi_handle_t hndl, uint count, const uint *tasks, lapis_team_t *made);
 
-/* Makes the team of the tasks first, first + stride, ... The members call, nobody else. */
+/* Creates the team of the tasks first, first + stride, ... Only the members call this. */
 int lapis_team_strided(lapi_handle_t hndl, uint first, long stride, uint count, lapis_team_t *made);
 
-/* Makes the team of the members of these ranks, in this order. */
+/* Creates the team of the members with these ranks, in this order. */
 int lapis_team_include(lapi_handle_t hndl, lapis_team_t team, uint count, const uint *ranks,
                        lapis_team_t *made);
 
-/* Makes the team of all members but those of these ranks. */
+/* Creates the team of all members but those with these ranks. */
 int lapis_team_exclude(lapi_handle_t hndl, lapis_team_t team, uint count, const uint *ranks,
                        lapis_team_t *made);
 
-/* Makes the team of the members of both teams. */
+/* Creates the team of the members of both teams. */
 int lapis_team_intersection(lapi_handle_t hndl, lapis_team_t team, lapis_team_t other,
                             lapis_team_t *made);
 
-/* Collective: makes a team of the members of each colour, in the order of their keys. */
+/* Collective: splits a team by colour; each team is ordered by key. */
 int lapis_team_split(lapi_handle_t hndl, lapis_team_t team, int colour, long key,
                      lapis_team_t *made);
 
-/* Lets go of a team. Needs nobody else. */
+/* Frees a team. Local. */
 int lapis_team_free(lapi_handle_t hndl, lapis_team_t team);
 
-/* Tells how many members a team has. */
+/* Returns the number of a team's members. */
 int lapis_team_size(lapi_handle_t hndl, lapis_team_t team, uint *size);
 
-/* Tells the calling task's rank. */
+/* Returns the calling task's rank. */
 int lapis_team_rank(lapi_handle_t hndl, lapis_team_t team, uint *rank);
 
-/* Tells the task at a rank. */
+/* Returns the task with a rank. */
 int lapis_team_task(lapi_handle_t hndl, lapis_team_t team, uint rank, uint *task);
 
-/* Tells the rank in another team of the member at a rank; -1 if it is no member there. */
+/* Returns a member's rank in another team; -1 if it is no member there. */
 int lapis_team_translate(lapi_handle_t hndl, lapis_team_t team, uint rank, lapis_team_t other,
                          int *there);
 
-/* Says whether reductions give the same bits whatever their length, the hosts and the transport. */
+/* Sets whether reductions give the same bits whatever their length, the hosts and the transport. */
 int lapis_team_reproducible(lapi_handle_t hndl, lapis_team_t team, int on);
 
 /*
- * Collectives: each waits; as lapis_i*, begins; as lapis_*_init, sets up what lapis_start begins
+ * Collectives: blocking, nonblocking (lapis_i*) and persistent (lapis_*_init, started by lapis_start)
  */
 
-/* Returns when all members have called. */
+/* Barrier: returns when all members have called. */
 int lapis_barrier(lapi_handle_t hndl, lapis_team_t team);
 int lapis_ibarrier(lapi_handle_t hndl, lapis_team_t team, lapis_request_t *request);
 int lapis_barrier_init(lapi_handle_t hndl, lapis_team_t team, lapis_request_t *request);
 
-/* Gives everybody the root's data. */
+/* Broadcasts the root's data to all members. */
 int lapis_bcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count, lapis_type_t type,
                 uint root);
 int lapis_ibcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
@@ -174,7 +174,7 @@ int lapis_ibcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
 int lapis_bcast_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
                      lapis_type_t type, uint root, lapis_request_t *request);
 
-/* Gives everybody the root's data, from its layout to those of the others. */
+/* Broadcasts the root's data, from its layout to those of the others. */
 int lapis_bcastw(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
                  lapi_dg_handle_t dgsp, uint root);
 int lapis_ibcastw(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
@@ -182,7 +182,7 @@ int lapis_ibcastw(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes
 int lapis_bcastw_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong bytes,
                       lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
 
-/* Gives the members of these ranks the root's data. All members of the team call. */
+/* Sends the root's data to the members with these ranks. All members of the team call. */
 int lapis_mcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count, lapis_type_t type,
                 uint root, uint members, const uint *ranks);
 int lapis_imcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
@@ -192,7 +192,7 @@ int lapis_mcast_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong co
                      lapis_type_t type, uint root, uint members, const uint *ranks,
                      lapis_request_t *request);
 
-/* Gives the root everybody's input, folded. */
+/* Reduces the inputs of all members at the root. */
 int lapis_reduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                  ulong count, lapis_type_t type, lapis_op_t op, uint root);
 int lapis_ireduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -202,7 +202,7 @@ int lapis_reduce_init(lapi_handle_t hndl, lapis_team_t team, const void *input, 
                       ulong count, lapis_type_t type, lapis_op_t op, uint root,
                       lapis_request_t *request);
 
-/* Gives everybody everybody's input, folded. */
+/* Reduces the inputs of all members, for all members. */
 int lapis_allreduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                     ulong count, lapis_type_t type, lapis_op_t op);
 int lapis_iallreduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -210,7 +210,7 @@ int lapis_iallreduce(lapi_handle_t hndl, lapis_team_t team, const void *input, v
 int lapis_allreduce_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                          ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
 
-/* Gives everybody its part of everybody's input, folded. */
+/* Reduces the inputs of all members and gives each its part of the result. */
 int lapis_reduce_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                          const ulong *counts, lapis_type_t type, lapis_op_t op);
 int lapis_ireduce_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -220,7 +220,7 @@ int lapis_reduce_scatter_init(lapi_handle_t hndl, lapis_team_t team, const void 
                               void *output, const ulong *counts, lapis_type_t type, lapis_op_t op,
                               lapis_request_t *request);
 
-/* Gives everybody its part of everybody's input, folded: count elements each. */
+/* Reduces the inputs of all members and gives each its part of the result: count elements. */
 int lapis_reduce_scatter_block(lapi_handle_t hndl, lapis_team_t team, const void *input,
                                void *output, ulong count, lapis_type_t type, lapis_op_t op);
 int lapis_ireduce_scatter_block(lapi_handle_t hndl, lapis_team_t team, const void *input,
@@ -230,7 +230,7 @@ int lapis_reduce_scatter_block_init(lapi_handle_t hndl, lapis_team_t team, const
                                     void *output, ulong count, lapis_type_t type, lapis_op_t op,
                                     lapis_request_t *request);
 
-/* Gives the root everybody's input, by rank. */
+/* Gathers the inputs of all members at the root, by rank. */
 int lapis_gather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                  ulong count, lapis_type_t type, uint root);
 int lapis_igather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -238,7 +238,7 @@ int lapis_igather(lapi_handle_t hndl, lapis_team_t team, const void *input, void
 int lapis_gather_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                       ulong count, lapis_type_t type, uint root, lapis_request_t *request);
 
-/* Gives the root everybody's input, of any lengths. */
+/* Gathers inputs of any lengths at the root. */
 int lapis_gatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong count,
                   void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
                   uint root);
@@ -249,7 +249,7 @@ int lapis_gatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
                        void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
                        uint root, lapis_request_t *request);
 
-/* Gives the root what everybody has for it, each part in a layout of its own. */
+/* Gathers parts at the root, each in a layout of its own. */
 int lapis_gatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
                   lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
                   const ulong *get_starts, const lapi_dg_handle_t *get_dgsps, uint root);
@@ -262,7 +262,7 @@ int lapis_gatherw_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
                        const ulong *get_starts, const lapi_dg_handle_t *get_dgsps, uint root,
                        lapis_request_t *request);
 
-/* Gives everybody its part of the root's input. */
+/* Scatters the root's input: each member gets its part. */
 int lapis_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                   ulong count, lapis_type_t type, uint root);
 int lapis_iscatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -270,7 +270,7 @@ int lapis_iscatter(lapi_handle_t hndl, lapis_team_t team, const void *input, voi
 int lapis_scatter_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                        ulong count, lapis_type_t type, uint root, lapis_request_t *request);
 
-/* Gives everybody its part of the root's input, of any lengths. */
+/* Scatters the root's input, in parts of any lengths. */
 int lapis_scatterv(lapi_handle_t hndl, lapis_team_t team, const void *input, const ulong *counts,
                    const ulong *starts, void *output, ulong count, lapis_type_t type, uint root);
 int lapis_iscatterv(lapi_handle_t hndl, lapis_team_t team, const void *input, const ulong *counts,
@@ -280,7 +280,7 @@ int lapis_scatterv_init(lapi_handle_t hndl, lapis_team_t team, const void *input
                         const ulong *counts, const ulong *starts, void *output, ulong count,
                         lapis_type_t type, uint root, lapis_request_t *request);
 
-/* Gives everybody its part of the root's data, each in a layout of its own. */
+/* Scatters the root's data, each part in a layout of its own. */
 int lapis_scatterw(lapi_handle_t hndl, lapis_team_t team, const void *input,
                    const ulong *give_bytes, const ulong *give_starts,
                    const lapi_dg_handle_t *give_dgsps, void *output, ulong bytes,
@@ -294,7 +294,7 @@ int lapis_scatterw_init(lapi_handle_t hndl, lapis_team_t team, const void *input
                         const lapi_dg_handle_t *give_dgsps, void *output, ulong bytes,
                         lapi_dg_handle_t dgsp, uint root, lapis_request_t *request);
 
-/* Gives everybody everybody's input, by rank. */
+/* Gathers the inputs of all members at all members, by rank. */
 int lapis_allgather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                     ulong count, lapis_type_t type);
 int lapis_iallgather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -302,7 +302,7 @@ int lapis_iallgather(lapi_handle_t hndl, lapis_team_t team, const void *input, v
 int lapis_allgather_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                          ulong count, lapis_type_t type, lapis_request_t *request);
 
-/* Gives everybody everybody's input, of any lengths. */
+/* Gathers inputs of any lengths at all members. */
 int lapis_allgatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                      const ulong *counts, const ulong *starts, lapis_type_t type);
 int lapis_iallgatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -312,7 +312,7 @@ int lapis_allgatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *inp
                           const ulong *counts, const ulong *starts, lapis_type_t type,
                           lapis_request_t *request);
 
-/* Gives everybody what everybody has for all, each part in a layout of its own. */
+/* Gathers parts at all members, each in a layout of its own. */
 int lapis_allgatherw(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong bytes,
                      lapi_dg_handle_t dgsp, void *output, const ulong *get_bytes,
                      const ulong *get_starts, const lapi_dg_handle_t *get_dgsps);
@@ -325,7 +325,7 @@ int lapis_allgatherw_init(lapi_handle_t hndl, lapis_team_t team, const void *inp
                           const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
                           lapis_request_t *request);
 
-/* Gives everybody what everybody has for it: count elements for each. */
+/* Exchanges parts of count elements between all members. */
 int lapis_alltoall(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                    ulong count, lapis_type_t type);
 int lapis_ialltoall(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -333,7 +333,7 @@ int lapis_ialltoall(lapi_handle_t hndl, lapis_team_t team, const void *input, vo
 int lapis_alltoall_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                         ulong count, lapis_type_t type, lapis_request_t *request);
 
-/* Gives everybody what everybody has for it, of any lengths. */
+/* Exchanges parts of any lengths between all members. */
 int lapis_alltoallv(lapi_handle_t hndl, lapis_team_t team, const void *input,
                     const ulong *give_counts, const ulong *give_starts, void *output,
                     const ulong *get_counts, const ulong *get_starts, lapis_type_t type);
@@ -346,7 +346,7 @@ int lapis_alltoallv_init(lapi_handle_t hndl, lapis_team_t team, const void *inpu
                          const ulong *get_counts, const ulong *get_starts, lapis_type_t type,
                          lapis_request_t *request);
 
-/* Gives everybody what everybody has for it, each part in a layout of its own. */
+/* Exchanges parts between all members, each in a layout of its own. */
 int lapis_alltoallw(lapi_handle_t hndl, lapis_team_t team, const void *input,
                     const ulong *give_bytes, const ulong *give_starts,
                     const lapi_dg_handle_t *give_dgsps, void *output, const ulong *get_bytes,
@@ -362,7 +362,7 @@ int lapis_alltoallw_init(lapi_handle_t hndl, lapis_team_t team, const void *inpu
                          const ulong *get_starts, const lapi_dg_handle_t *get_dgsps,
                          lapis_request_t *request);
 
-/* Gives everybody the inputs of the members up to it, folded in order. */
+/* Inclusive scan: reduces the inputs of the members up to the caller, in order. */
 int lapis_scan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                ulong count, lapis_type_t type, lapis_op_t op);
 int lapis_iscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -370,7 +370,7 @@ int lapis_iscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *
 int lapis_scan_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                     ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
 
-/* Gives everybody the inputs of the members before it, folded in order; rank 0's output stays. */
+/* Exclusive scan: reduces the inputs of the members before the caller, in order; rank 0's output is unchanged. */
 int lapis_exscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                  ulong count, lapis_type_t type, lapis_op_t op);
 int lapis_iexscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
@@ -378,7 +378,7 @@ int lapis_iexscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void
 int lapis_exscan_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
                       ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
 
-/* Exchanges along the edges of a graph of which every member knows its own. */
+/* Exchanges along the edges of a graph; each member gives its own edges. */
 int lapis_neighbours(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
                      const lapis_edge_t *to, void *output, uint ins, const lapis_edge_t *from,
                      lapis_type_t type);
@@ -389,7 +389,7 @@ int lapis_neighbours_init(lapi_handle_t hndl, lapis_team_t team, const void *inp
                           const lapis_edge_t *to, void *output, uint ins,
                           const lapis_edge_t *from, lapis_type_t type, lapis_request_t *request);
 
-/* Exchanges along edges of a graph, each part in a layout of its own. */
+/* Exchanges along the edges of a graph, each part in a layout of its own. */
 int lapis_neighboursw(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
                       const lapis_edge_t *to, const lapi_dg_handle_t *give_dgsps, void *output,
                       uint ins, const lapis_edge_t *from, const lapi_dg_handle_t *get_dgsps);
@@ -406,16 +406,16 @@ int lapis_neighboursw_init(lapi_handle_t hndl, lapis_team_t team, const void *in
  * Requests and operators
  */
 
-/* Waits until what was begun has ended. */
+/* Waits for the end of an operation. */
 int lapis_wait(lapi_handle_t hndl, lapis_request_t *request);
 
 /* Waits until all of them have ended. */
 int lapis_waitall(lapi_handle_t hndl, uint count, lapis_request_t *requests);
 
-/* Tells whether what was begun has ended, and makes progress. */
+/* Makes progress, and returns whether an operation has ended. */
 int lapis_test(lapi_handle_t hndl, lapis_request_t *request, int *ended);
 
-/* Begins what lapis_*_init has set up. */
+/* Starts a persistent operation of lapis_*_init. */
 int lapis_start(lapi_handle_t hndl, lapis_request_t *request);
 
 /* Lets a counter be told of the end, by 1, instead of waiting for it. */
@@ -425,7 +425,7 @@ int lapis_request_count(lapi_handle_t hndl, lapis_request_t *request, lapi_cntr_
 int lapis_request_then(lapi_handle_t hndl, lapis_request_t *request, compl_hndlr_t *done,
                        void *arg);
 
-/* Lets go of what lapis_*_init has set up. */
+/* Frees a persistent operation of lapis_*_init. */
 int lapis_request_free(lapi_handle_t hndl, lapis_request_t *request);
 
 /* Makes an operator of a function. */

@@ -1353,7 +1353,7 @@ pub union lapi_util_t {
 pub const LAPIS_ERR_TEAM: c_int = 601;
 /// The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them.
 pub const LAPIS_ERR_GROUP: c_int = 602;
-/// The team is over: a member died, ended its context, was purged or started anew, or its call failed.
+/// The team is over: a member died, ended its context, was purged or restarted, or its call failed.
 pub const LAPIS_ERR_TEAM_OVER: c_int = 603;
 /// Members of the team made different calls, or calls with different roots, lengths, types or operators.
 pub const LAPIS_ERR_MISMATCH: c_int = 604;
@@ -1381,13 +1381,13 @@ pub const LAPIS_WORLD: c_uint = 0;
 /// no team: the caller is no member
 pub const LAPIS_NO_TEAM: c_uint = 0xffff_ffff;
 
-/// Names a collective that was begun, or set up.
+/// Names a nonblocking or persistent collective.
 pub type lapis_request_t = c_uint;
 
-/// what a request becomes when it has been waited for
+/// no request: the value of one that has been waited for
 pub const LAPIS_NO_REQUEST: c_uint = 0;
 
-/// What elements are.
+/// Types of elements.
 pub type lapis_type_t = c_uint;
 
 /// int8_t
@@ -1429,22 +1429,22 @@ pub const LAPIS_C64: c_uint = 12;
 /// a byte, true if not 0
 pub const LAPIS_BOOL: c_uint = 13;
 
-/// int32_t and the place where it is, an int32_t
+/// int32_t and its location, an int32_t
 pub const LAPIS_I32_AT: c_uint = 14;
 
-/// int64_t and its place, an int64_t
+/// int64_t and its location, an int64_t
 pub const LAPIS_I64_AT: c_uint = 15;
 
-/// float and its place, an int32_t
+/// float and its location, an int32_t
 pub const LAPIS_F32_AT: c_uint = 16;
 
-/// double and its place, an int64_t
+/// double and its location, an int64_t
 pub const LAPIS_F64_AT: c_uint = 17;
 
-/// of the types that LAPIS_BYTES makes
+/// base of the types of LAPIS_BYTES
 pub const LAPIS_BYTES_FLAG: c_uint = 0x4000_0000;
 
-/// How two elements become one.
+/// Operators of reductions.
 pub type lapis_op_t = c_uint;
 
 /// integers wrap around
@@ -1453,16 +1453,16 @@ pub const LAPIS_SUM: c_uint = 1;
 /// integers wrap around
 pub const LAPIS_PRODUCT: c_uint = 2;
 
-/// not-a-number loses
+/// of a number and not-a-number, the number
 pub const LAPIS_MIN: c_uint = 3;
 
-/// not-a-number loses
+/// of a number and not-a-number, the number
 pub const LAPIS_MAX: c_uint = 4;
 
-/// the smaller value and its place, the first of several
+/// the minimum and its location, the first of several
 pub const LAPIS_MIN_AT: c_uint = 5;
 
-/// the larger value and its place, the first of several
+/// the maximum and its location, the first of several
 pub const LAPIS_MAX_AT: c_uint = 6;
 
 /// logical: the result is 0 or 1
@@ -1474,16 +1474,16 @@ pub const LAPIS_OR: c_uint = 8;
 /// logical
 pub const LAPIS_XOR: c_uint = 9;
 
-/// of bits
+/// bitwise
 pub const LAPIS_BIT_AND: c_uint = 10;
 
-/// of bits
+/// bitwise
 pub const LAPIS_BIT_OR: c_uint = 11;
 
-/// of bits
+/// bitwise
 pub const LAPIS_BIT_XOR: c_uint = 12;
 
-/// An operator of the program: writes count elements, each left with right, where left stands for members of lower ranks.
+/// An operator of the program: writes count elements, each of which combines left with right; left is of lower ranks.
 /// result is either left or right. It calls nothing of Lapis.
 pub type lapis_fold_t = unsafe extern "C" fn(
     left: *const c_void,
@@ -1493,7 +1493,7 @@ pub type lapis_fold_t = unsafe extern "C" fn(
     arg: *mut c_void,
 );
 
-/// An edge of a graph: elements that go to a member, or come from it.
+/// An edge of a graph: elements that are sent to a member, or received from it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct lapis_edge_t {
@@ -1501,8 +1501,8 @@ pub struct lapis_edge_t {
     pub rank: c_uint,
     /// 0.
     pub reserved: c_uint,
-    /// The first element, of the input for what goes, of the output for what comes.
+    /// The first element: in the input for edges to members, in the output for edges from them.
     pub start: c_ulong,
-    /// How many.
+    /// The number of elements.
     pub count: c_ulong,
 }

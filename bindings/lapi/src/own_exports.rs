@@ -18,7 +18,7 @@ pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *m
     unsafe { crate::memory::alloc(hndl, len, addr) }
 }
 
-/// Gives back what lapis_alloc gave; NULL does nothing.
+/// Frees memory of lapis_alloc; NULL does nothing.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c
     unsafe { crate::memory::free(hndl, addr) }
 }
 
-/// Lets tasks reach memory of the program's own as directly as the transports allow.
+/// Registers memory of the program, so that tasks reach it as directly as the transports allow.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn lapis_register(hndl: lapi_handle_t, addr: *mut c_void, 
     unsafe { crate::memory::register(hndl, addr, len) }
 }
 
-/// Ends what lapis_register began; NULL does nothing.
+/// Ends a registration of lapis_register; NULL does nothing.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn lapis_unregister(hndl: lapi_handle_t, addr: *mut c_void
     unsafe { crate::memory::unregister(hndl, addr) }
 }
 
-/// Makes the team of these tasks, in this order. The members call, nobody else.
+/// Creates the team of these tasks, in this order. Only the members call this.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn lapis_team_of(
     unsafe { crate::collectives::teams::of(hndl, count, tasks, made) }
 }
 
-/// Makes the team of the tasks first, first + stride, ... The members call, nobody else.
+/// Creates the team of the tasks first, first + stride, ... Only the members call this.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn lapis_team_strided(
     unsafe { crate::collectives::teams::strided(hndl, first, stride, count, made) }
 }
 
-/// Makes the team of the members of these ranks, in this order.
+/// Creates the team of the members with these ranks, in this order.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn lapis_team_include(
     unsafe { crate::collectives::teams::include(hndl, team, count, ranks, made) }
 }
 
-/// Makes the team of all members but those of these ranks.
+/// Creates the team of all members but those with these ranks.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn lapis_team_exclude(
     unsafe { crate::collectives::teams::exclude(hndl, team, count, ranks, made) }
 }
 
-/// Makes the team of the members of both teams.
+/// Creates the team of the members of both teams.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn lapis_team_intersection(
     unsafe { crate::collectives::teams::intersection(hndl, team, other, made) }
 }
 
-/// Collective: makes a team of the members of each colour, in the order of their keys.
+/// Collective: splits a team by colour; each team is ordered by key.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn lapis_team_split(
     unsafe { crate::collectives::teams::split(hndl, team, colour, key, made) }
 }
 
-/// Lets go of a team. Needs nobody else.
+/// Frees a team. Local.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn lapis_team_free(hndl: lapi_handle_t, team: lapis_team_t
     unsafe { crate::collectives::teams::free(hndl, team) }
 }
 
-/// Tells how many members a team has.
+/// Returns the number of a team's members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn lapis_team_size(
     unsafe { crate::collectives::teams::size(hndl, team, size) }
 }
 
-/// Tells the calling task's rank.
+/// Returns the calling task's rank.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn lapis_team_rank(
     unsafe { crate::collectives::teams::rank(hndl, team, rank) }
 }
 
-/// Tells the task at a rank.
+/// Returns the task with a rank.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn lapis_team_task(
     unsafe { crate::collectives::teams::task(hndl, team, rank, task) }
 }
 
-/// Tells the rank in another team of the member at a rank; -1 if it is no member there.
+/// Returns a member's rank in another team; -1 if it is no member there.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn lapis_team_translate(
     unsafe { crate::collectives::teams::translate(hndl, team, rank, other, there) }
 }
 
-/// Says whether reductions give the same bits whatever their length, the hosts and the transport.
+/// Sets whether reductions give the same bits whatever their length, the hosts and the transport.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn lapis_team_reproducible(
     unsafe { crate::collectives::teams::reproducible(hndl, team, on) }
 }
 
-/// Returns when all members have called.
+/// Barrier: returns when all members have called.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn lapis_barrier_init(
     unsafe { crate::collectives::operations::barrier(hndl, team, Form::Keep(request)) }
 }
 
-/// Gives everybody the root's data.
+/// Broadcasts the root's data to all members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn lapis_bcast_init(
     unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Keep(request)) }
 }
 
-/// Gives everybody the root's data, from its layout to those of the others.
+/// Broadcasts the root's data, from its layout to those of the others.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn lapis_bcastw_init(
     }
 }
 
-/// Gives the members of these ranks the root's data. All members of the team call.
+/// Sends the root's data to the members with these ranks. All members of the team call.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -458,7 +458,7 @@ pub unsafe extern "C" fn lapis_mcast_init(
     }
 }
 
-/// Gives the root everybody's input, folded.
+/// Reduces the inputs of all members at the root.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -543,7 +543,7 @@ pub unsafe extern "C" fn lapis_reduce_init(
     }
 }
 
-/// Gives everybody everybody's input, folded.
+/// Reduces the inputs of all members, for all members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -621,7 +621,7 @@ pub unsafe extern "C" fn lapis_allreduce_init(
     }
 }
 
-/// Gives everybody its part of everybody's input, folded.
+/// Reduces the inputs of all members and gives each its part of the result.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -701,7 +701,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter_init(
     }
 }
 
-/// Gives everybody its part of everybody's input, folded: count elements each.
+/// Reduces the inputs of all members and gives each its part of the result: count elements.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -790,7 +790,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter_block_init(
     }
 }
 
-/// Gives the root everybody's input, by rank.
+/// Gathers the inputs of all members at the root, by rank.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -868,7 +868,7 @@ pub unsafe extern "C" fn lapis_gather_init(
     }
 }
 
-/// Gives the root everybody's input, of any lengths.
+/// Gathers inputs of any lengths at the root.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -969,7 +969,7 @@ pub unsafe extern "C" fn lapis_gatherv_init(
     }
 }
 
-/// Gives the root what everybody has for it, each part in a layout of its own.
+/// Gathers parts at the root, each in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1076,7 +1076,7 @@ pub unsafe extern "C" fn lapis_gatherw_init(
     }
 }
 
-/// Gives everybody its part of the root's input.
+/// Scatters the root's input: each member gets its part.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1154,7 +1154,7 @@ pub unsafe extern "C" fn lapis_scatter_init(
     }
 }
 
-/// Gives everybody its part of the root's input, of any lengths.
+/// Scatters the root's input, in parts of any lengths.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1255,7 +1255,7 @@ pub unsafe extern "C" fn lapis_scatterv_init(
     }
 }
 
-/// Gives everybody its part of the root's data, each in a layout of its own.
+/// Scatters the root's data, each part in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1362,7 +1362,7 @@ pub unsafe extern "C" fn lapis_scatterw_init(
     }
 }
 
-/// Gives everybody everybody's input, by rank.
+/// Gathers the inputs of all members at all members, by rank.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1419,7 +1419,7 @@ pub unsafe extern "C" fn lapis_allgather_init(
     }
 }
 
-/// Gives everybody everybody's input, of any lengths.
+/// Gathers inputs of any lengths at all members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1499,7 +1499,7 @@ pub unsafe extern "C" fn lapis_allgatherv_init(
     }
 }
 
-/// Gives everybody what everybody has for all, each part in a layout of its own.
+/// Gathers parts at all members, each in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1600,7 +1600,7 @@ pub unsafe extern "C" fn lapis_allgatherw_init(
     }
 }
 
-/// Gives everybody what everybody has for it: count elements for each.
+/// Exchanges parts of count elements between all members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1657,7 +1657,7 @@ pub unsafe extern "C" fn lapis_alltoall_init(
     }
 }
 
-/// Gives everybody what everybody has for it, of any lengths.
+/// Exchanges parts of any lengths between all members.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1758,7 +1758,7 @@ pub unsafe extern "C" fn lapis_alltoallv_init(
     }
 }
 
-/// Gives everybody what everybody has for it, each part in a layout of its own.
+/// Exchanges parts between all members, each in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1865,7 +1865,7 @@ pub unsafe extern "C" fn lapis_alltoallw_init(
     }
 }
 
-/// Gives everybody the inputs of the members up to it, folded in order.
+/// Inclusive scan: reduces the inputs of the members up to the caller, in order.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1925,7 +1925,7 @@ pub unsafe extern "C" fn lapis_scan_init(
     }
 }
 
-/// Gives everybody the inputs of the members before it, folded in order; rank 0's output stays.
+/// Exclusive scan: reduces the inputs of the members before the caller, in order; rank 0's output is unchanged.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -1985,7 +1985,7 @@ pub unsafe extern "C" fn lapis_exscan_init(
     }
 }
 
-/// Exchanges along the edges of a graph of which every member knows its own.
+/// Exchanges along the edges of a graph; each member gives its own edges.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -2086,7 +2086,7 @@ pub unsafe extern "C" fn lapis_neighbours_init(
     }
 }
 
-/// Exchanges along edges of a graph, each part in a layout of its own.
+/// Exchanges along the edges of a graph, each part in a layout of its own.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -2193,7 +2193,7 @@ pub unsafe extern "C" fn lapis_neighboursw_init(
     }
 }
 
-/// Waits until what was begun has ended.
+/// Waits for the end of an operation.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -2217,7 +2217,7 @@ pub unsafe extern "C" fn lapis_waitall(
     unsafe { crate::collectives::requests::waitall(hndl, count, requests) }
 }
 
-/// Tells whether what was begun has ended, and makes progress.
+/// Makes progress, and returns whether an operation has ended.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -2231,7 +2231,7 @@ pub unsafe extern "C" fn lapis_test(
     unsafe { crate::collectives::requests::test(hndl, request, ended) }
 }
 
-/// Begins what lapis_*_init has set up.
+/// Starts a persistent operation of lapis_*_init.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.
@@ -2270,7 +2270,7 @@ pub unsafe extern "C" fn lapis_request_then(
     unsafe { crate::collectives::requests::request_then(hndl, request, done, arg) }
 }
 
-/// Lets go of what lapis_*_init has set up.
+/// Frees a persistent operation of lapis_*_init.
 ///
 /// # Safety
 /// Pointers are valid for what the manual says.

@@ -146,7 +146,7 @@ fn a_task_that_is_started_anew_is_purged_resumed_and_talked_to() {
     // Shared memory alone can't: that is said.
     let end = job.env("LAPIS_TRANSPORT", "shm").run(&program);
     assert_ne!(end.code(), Some(0));
-    assert!(end.stderr().contains("can't take up a task that was started anew"), "{}", end.stderr());
+    assert!(end.stderr().contains("can't take up a task that was restarted"), "{}", end.stderr());
 }
 
 #[test]

@@ -14,13 +14,13 @@ use crate::node::Node;
 use crate::post::Form;
 use std::mem::ManuallyDrop;
 
-/// This process as a part of its application.
+/// This process as a member of its application.
 pub struct Process {
     node: Node,
     ended: bool,
 }
 
-/// A message on its way. Dropped before [`wait`](Self::wait), it keeps its buffer for ever.
+/// A message being sent. If dropped before [`wait`](Self::wait), its buffer is leaked.
 #[must_use = "a message that nobody waits for keeps its context"]
 pub struct Sending<'a> {
     node: &'a Node,
@@ -28,8 +28,7 @@ pub struct Sending<'a> {
     data: ManuallyDrop<Vec<u8>>,
 }
 
-/// A buffer that waits for a message. Dropped before [`wait`](Self::wait), it keeps its buffer for
-/// ever.
+/// A buffer that waits for a message. If dropped before [`wait`](Self::wait), the buffer is leaked.
 #[must_use = "a buffer that nobody waits for keeps its context"]
 pub struct Receiving<'a> {
     node: &'a Node,
@@ -38,8 +37,8 @@ pub struct Receiving<'a> {
 }
 
 impl Process {
-    /// Joins the cluster that the environment announces, under a name and with the number of
-    /// processes of its application. Returns when all processes of the cluster have done so.
+    /// Joins the cluster that the environment announces, with this process's name and the number of
+    /// processes of its application. Returns when all processes of the cluster have called it.
     ///
     /// ```
     /// let (me, size) = qnix::Process::name_of_environment()?;
@@ -50,7 +49,7 @@ impl Process {
     /// ```
     ///
     /// # Errors
-    /// Names and sizes that contradict each other; a job that can't be joined.
+    /// Inconsistent names or sizes; a job that can't be joined.
     #[doc(alias = "qx_init")]
     pub fn join(name: Name, application_size: i32) -> Result<Self> {
         Ok(Self { node: Node::join(name, application_size)?, ended: false })
@@ -59,7 +58,7 @@ impl Process {
     /// The name that the environment gives this process, and the size of its application.
     ///
     /// # Errors
-    /// The variables QX_APPLICATIONS and others make no sense.
+    /// QX_APPLICATIONS or another variable is invalid.
     #[doc(alias = "qx_whoami")]
     pub fn name_of_environment() -> Result<(Name, i32)> {
         environment::name()
@@ -70,7 +69,8 @@ impl Process {
         self.node.name
     }
 
-    /// Sends at most 2 MiB. Returns at once; the message waits without loss until it is received.
+    /// Sends `data`, at most 2 MiB, to a process. Returns at once; the message waits without loss
+    /// until it is received.
     ///
     /// ```
     /// # let me = qnix::Name { application: 1, process: 0 };
@@ -85,7 +85,7 @@ impl Process {
     /// ```
     ///
     /// # Errors
-    /// No such process, or it has ended; no context is free; too much data.
+    /// The process does not exist or has ended; no context is free; too much data.
     #[doc(alias = "qx_send")]
     #[doc(alias = "qx_send_short")]
     pub fn send(&self, to: Name, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
@@ -96,13 +96,13 @@ impl Process {
     /// processes.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); a group that is not known here.
+    /// As for [`send`](Self::send); the group is not known to this process.
     #[doc(alias = "qx_broadcast")]
     pub fn broadcast(&self, group: i32, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
         self.sending(None, tag, data, |at| self.node.broadcast(at, group, Form::Pages))
     }
 
-    /// Sends to several processes; those of one host read it where it is written once.
+    /// Sends to several processes. For those of one host it is written once.
     ///
     /// ```
     /// # let me = qnix::Name { application: 1, process: 0 };
@@ -115,7 +115,7 @@ impl Process {
     /// ```
     ///
     /// # Errors
-    /// As for [`send`](Self::send); a process that is named twice.
+    /// As for [`send`](Self::send); a process is named twice.
     #[doc(alias = "qx_multicast")]
     pub fn multicast(&self, to: &[Name], tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
         self.sending(None, tag, data, |at| self.node.multicast(at, to, Form::Pages))
@@ -146,10 +146,10 @@ impl Process {
         }
     }
 
-    /// Receives the next message of a process with a tag.
+    /// Receives the next message from process `from` with tag `tag` into `buffer`.
     ///
     /// # Errors
-    /// No such process; no context is free; a buffer of more than 2 MiB.
+    /// The process does not exist; no context is free; the buffer exceeds 2 MiB.
     #[doc(alias = "qx_receive")]
     pub fn receive(&self, from: Name, tag: i32, mut buffer: Vec<u8>) -> Result<Receiving<'_>> {
         let segments = segments(buffer.as_mut_slice())?;
@@ -163,7 +163,7 @@ impl Process {
         Ok(Receiving { node: &self.node, at, buffer: ManuallyDrop::new(buffer) })
     }
 
-    /// Joins a group of so many processes, of any applications. Returns when all have joined.
+    /// Joins a group of `size` processes of any applications. Returns when all have joined.
     ///
     /// ```
     /// # let me = qnix::Name { application: 1, process: 0 };
@@ -176,16 +176,16 @@ impl Process {
     /// ```
     ///
     /// # Errors
-    /// A group of that name exists; others said another size.
+    /// The group exists already; other processes gave another size.
     #[doc(alias = "qx_join_group")]
     pub fn join_group(&self, group: i32, size: i32) -> Result {
         self.command(|at| self.node.join_group(at, group, size))
     }
 
-    /// Waits until all members of a group are here.
+    /// Barrier: waits until all members of a group have called it.
     ///
     /// # Errors
-    /// No such group, or this process is no member; a member has ended.
+    /// The group does not exist, or this process is no member; a member has ended.
     #[doc(alias = "qx_barrier")]
     pub fn barrier(&self, group: i32) -> Result {
         let size = self.node.lock().groups.get(group)?.members.len() as i32;
@@ -196,7 +196,7 @@ impl Process {
         self.sending(None, 0, Vec::new(), post)?.wait().map(|_| ())
     }
 
-    /// Leaves the job once what was sent is on its way.
+    /// Leaves the job once all sends have ended.
     ///
     /// # Errors
     /// Called from a handler.
@@ -221,7 +221,7 @@ fn segments(bytes: *const [u8]) -> Result<Segments> {
 }
 
 impl Sending<'_> {
-    /// Waits until the buffer is free again, and gives it back.
+    /// Waits until the buffer may be reused, and returns it.
     ///
     /// # Errors
     /// The receiver has ended.
@@ -233,7 +233,7 @@ impl Sending<'_> {
 }
 
 impl Receiving<'_> {
-    /// Waits for the message; gives the buffer back and says how many bytes came.
+    /// Waits for the message. Returns the buffer and the number of bytes received.
     ///
     /// # Errors
     /// The message was longer than the buffer; the sender has ended.

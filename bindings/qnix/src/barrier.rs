@@ -2,13 +2,13 @@
 //!
 //! Where all members share a host and its boards, each counts in a word of its board how many it
 //! has entered (or shows a record, if it has no word left), and a barrier ends when all have
-//! entered. Else it takes ⌈log₂ n⌉ rounds of messages: in round r each member tells the one 2ʳ
-//! places further on. A member that waits for one who has gone tells all others that the barrier is
-//! broken: they may wait for what it would have told.
+//! entered. Otherwise it takes ⌈log₂ n⌉ rounds of messages: in round r each member notifies the one
+//! 2ʳ places further on. A member that waits for one that has gone tells all others that the
+//! barrier is broken: they may be waiting for its own notification.
 //!
-//! A barrier command ends by itself, whether somebody polls for it or not, and one that has been
-//! told by all ends well even if some of them have left since. So the commands have their own
-//! barrier beside those of the crate `collectives`, whose calls belong to who makes them.
+//! A barrier command ends by itself, whether the program polls for it or not, and succeeds if all
+//! members have entered, even if some of them have left since. So the commands have a barrier of
+//! their own instead of those of the crate `collectives`, which are tied to the calling thread.
 
 pub(crate) mod course;
 

@@ -109,7 +109,7 @@ impl Slot {
     /// The data is in memory of the program's.
     #[inline(always)]
     pub(crate) fn lend(&mut self, segments: Segments) {
-        self.segments.become_these(segments);
+        self.segments.replace_with(segments);
         self.in_registers = false;
     }
 

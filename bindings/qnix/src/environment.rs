@@ -1,7 +1,7 @@
-//! What the environment says: the name of this process, and the cluster that it belongs to if the
-//! cluster's applications are started apart.
+//! Reading from the environment the name of this process, and its cluster if the cluster's
+//! applications are started separately.
 //!
-//! | variable | says |
+//! | variable | meaning |
 //! |---|---|
 //! | `QX_APPLICATIONS` | all applications and their sizes, as in `1:3,2:2` |
 //! | `QX_CLUSTER` | a name: processes that have the same one meet, whoever started them |

@@ -72,7 +72,7 @@ impl Segments {
 
     /// These take the place of what was there: several, which own memory, seldom.
     #[inline(always)]
-    pub(crate) fn become_these(&mut self, these: Self) {
+    pub(crate) fn replace_with(&mut self, these: Self) {
         match std::mem::replace(self, these) {
             Self::None | Self::One(_) => {}
             Self::Several(before) => forget_several(before),

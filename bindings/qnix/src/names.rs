@@ -1,5 +1,4 @@
-//! Processes have names, which are pairs of numbers; tasks of the job are counted. This file
-//! translates between the two.
+//! Translation between the names of processes, which are pairs of numbers, and task numbers.
 
 use crate::error::{Error, Result};
 use std::collections::HashMap;

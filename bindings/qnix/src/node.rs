@@ -72,7 +72,7 @@ impl Node {
         let (boards, hosts) = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
         let (boards, writer) = boards.map(board::pair).unzip();
         let node = Self { context, shared, names, name, boards };
-        node.know_applications(writer, hosts);
+        node.record_applications(writer, hosts);
         // What others have shown since they know everybody may have been told already.
         node.lock().answer();
         node.shared.look(&node.context);
@@ -80,7 +80,7 @@ impl Node {
     }
 
     /// Each application is a group of its own.
-    fn know_applications(&self, mut writer: Option<Writer>, hosts: Vec<u32>) {
+    fn record_applications(&self, mut writer: Option<Writer>, hosts: Vec<u32>) {
         let tasks = 0..self.context.tasks();
         let applications: HashSet<i32> = tasks.map(|task| self.names.of_task(task).application).collect();
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! What is to be sent once the state is no longer locked.
+//! Messages to be sent once the state is no longer locked.
 
 use crate::contexts::Key;
 use crate::error::Error;
@@ -17,9 +17,9 @@ pub(crate) enum Letter {
     Broken { to: u32, group: i32, barrier: u64 },
     /// There is something on this process's board.
     Look { to: u32 },
-    /// A wish to join a group of this size, for its keeper.
+    /// A request to join a group of this size, for its keeper.
     Join { to: u32, group: i32, size: i32 },
-    /// A wish to join a group has come to nothing.
+    /// A request to join a group has failed.
     Refusal { to: u32, group: i32, error: Error },
 }
 

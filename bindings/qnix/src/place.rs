@@ -1,5 +1,5 @@
-//! Where a program says that a message's data is: in the buffer pool, in pages that a table names,
-//! or in memory that is copied into a context.
+//! The location of a message's data as the program gives it: the buffer pool, pages named by a
+//! table, or memory that is copied into a context.
 
 use crate::abi::{SEND_MAX, SHORT_MAX};
 use crate::contexts::Slot;

@@ -1,4 +1,4 @@
-//! The commands that calls post, in terms of Send and Receive Contexts.
+//! Posting commands with Send and Receive Contexts.
 
 use crate::board::{Content, places};
 use crate::contexts::{Assignment, Slot};
@@ -141,7 +141,7 @@ impl Node {
             return Ok(());
         }
         state.sends.post(at, None)?;
-        // What the context itself holds stays there: nobody assigns it anew before its end.
+        // What the context itself holds stays there: nobody assigns it again before its end.
         let segments = std::mem::take(state.sends.get(at)?.segments());
         drop(state);
         let words = header([number, tag as u32]);

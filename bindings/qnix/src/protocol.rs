@@ -1,4 +1,4 @@
-//! What happens when messages of other processes' libraries arrive (`wire.rs` lists them).
+//! Handling messages from the libraries of other processes (`wire.rs` lists them).
 
 use crate::barrier::course;
 use crate::board::Content;

@@ -1,4 +1,4 @@
-//! What a process keeps for its calls and for what arrives.
+//! The state of a process, used by its calls and by arrivals.
 
 use crate::abi::Hps;
 use crate::board::Writer;

@@ -1,10 +1,10 @@
-//! One message for many processes.
+//! Multicasting one message to many processes.
 //!
 //! Receivers of the sender's own host read the message on its board (`board`). To the others the
 //! sender hands it on: to a few processes, each of which hands it on to its part of the rest, a
-//! binomial tree over their hosts. Whoever gets it shows it to the others of its host. The list of
-//! receivers travels with the message, each with the number of the message among those of the
-//! sender to it, so that every receiver takes messages in the order in which they were sent,
+//! binomial tree over their hosts. Each receiver puts it on its board for the others of its host.
+//! The list of receivers travels with the message, each with the number of the message among those
+//! of the sender to it, so that every receiver takes messages in the order in which they were sent,
 //! whatever way they came.
 //!
 //! The multicast of the crate `collectives` is a call that all members make. Here receivers call

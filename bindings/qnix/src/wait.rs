@@ -1,4 +1,4 @@
-//! Waiting for the end of commands, and looking at the boards meanwhile.
+//! Waiting for the end of commands, and polling the boards meanwhile.
 
 use crate::abi::{doorbell, state_of};
 use crate::board::Boards;
@@ -53,7 +53,7 @@ impl State {
     }
 
     /// A thread is about to sleep, and has to be asked to look from now on. Says whether somebody
-    /// had better look first.
+    /// should look first.
     pub(crate) fn sleeps(&mut self) -> Option<Looks> {
         let watched = self.stops_watching();
         let boards = self.board.as_ref().map(|writer| writer.boards())?;
@@ -95,7 +95,7 @@ impl Node {
             let by_board = state.may_poll::<SENDING>(at)?;
             state.begins_to_wait(by_board);
             if SENDING && by_board {
-                state = self.look_soon(state, bell);
+                state = self.poll_first(state, bell);
             }
             let mut waited = Ok(());
             if !(SENDING && rings()) {
@@ -108,10 +108,10 @@ impl Node {
     }
 
     /// Looks at the word of another process alone, for a few microseconds: what a barrier waits for
-    /// is on its way as a rule, and a look at everything takes longer than a line from another
+    /// is on its way as a rule, and polling everything takes longer than a line from another
     /// core. Other threads have the lock meanwhile.
     #[inline]
-    fn look_soon<'a>(&'a self, mut state: Access<'a, State>, bell: &AtomicI32) -> Access<'a, State> {
+    fn poll_first<'a>(&'a self, mut state: Access<'a, State>, bell: &AtomicI32) -> Access<'a, State> {
         let Some(boards) = self.boards.as_deref().filter(|_| !self.context.is_crowded()) else {
             return state;
         };

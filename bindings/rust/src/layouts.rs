@@ -47,14 +47,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Sending from layouts.
 pub trait Layouts {
-    /// Sends an active message of the first `len` bytes that `layout` names, laid on `memory` at
-    /// element `origin`, and returns when `memory` may change.
+    /// Sends an active message with the first `len` bytes that `layout` selects, applied to
+    /// `memory` at element `origin`. Returns when `memory` may be changed.
     ///
-    /// If the layout repeats, all of its applications must lie in the memory, the last one whole.
+    /// If the layout repeats, all of its applications, including a complete last one, must lie in
+    /// the memory.
     ///
     /// # Errors
-    /// As for [`Context::send`]; a layout that leaves the memory, or that can't be sent because it
-    /// has CONTROL.
+    /// As for [`Context::send`]; the layout exceeds the memory, or can't be sent because it has
+    /// CONTROL.
     #[allow(clippy::too_many_arguments, reason = "a message and a layout")]
     fn send_layout<T: IntoBytes + Immutable>(
         &self,
@@ -67,7 +68,7 @@ pub trait Layouts {
         len: u64,
     ) -> Result<()>;
 
-    /// The same from memory that other tasks can reach; `origin` is a byte there.
+    /// The same from memory that other tasks can reach; `origin` is an offset in bytes.
     ///
     /// # Errors
     /// As for [`send_layout`](Self::send_layout).
@@ -119,11 +120,11 @@ impl Layouts for Context {
     }
 }
 
-/// Answers a header handler: scatters the message into `memory`, which `layout` is laid on at
-/// element `origin`, and hands it to `keep` when all is there, in the thread that received it:
-/// `keep` is short and calls nothing of Lapis.
+/// The result of a header handler that scatters the message into `memory`, to which `layout` is
+/// applied at element `origin`. When all data has arrived, `memory` is passed to `keep`, in the
+/// receiving thread: `keep` should be short and must make no calls to Lapis.
 ///
-/// A message that does not fit is buried and told to the error handler: `keep` never runs.
+/// A message that does not fit is discarded and reported to the error handler: `keep` never runs.
 pub fn receive<T>(
     context: &Context,
     message: &Incoming<'_>,
@@ -150,14 +151,13 @@ where
     }
 }
 
-/// Answers a header handler: scatters the message in place into memory that other tasks can reach;
-/// `origin` is a byte there.
-/// [`Delivery::then`] adds what runs afterwards.
+/// The result of a header handler that scatters the message in place into memory that other tasks
+/// can reach; `origin` is an offset in bytes. [`Delivery::then`] adds a completion handler.
 ///
-/// The context keeps its handlers and the memory its context: let the handler hold the memory
-/// weakly.
+/// The context owns its handlers and the memory refers to its context: the handler should hold the
+/// memory by a weak reference.
 ///
-/// A message that does not fit is buried and told to the error handler.
+/// A message that does not fit is discarded and reported to the error handler.
 pub fn receive_into(
     context: &Context,
     message: &Incoming<'_>,
@@ -168,8 +168,8 @@ pub fn receive_into(
     into_memory(context, message, layout, memory, origin, None)
 }
 
-/// Like [`receive_into`], but what `layout` has under CONTROL goes through `combine`,
-/// [`Accumulate`] for instance. The layout comes from [`Descriptor::under_control`], and the
+/// Like [`receive_into`], but data that `layout` has under CONTROL goes through `combine`, for
+/// instance [`Accumulate`]. The layout comes from [`Descriptor::under_control`], and the
 /// sender's [`Descriptor`] must have the same `atom_size`.
 pub fn combine_into(
     context: &Context,

@@ -1,7 +1,7 @@
 //! Lapis for Rust programs: active messages, one-sided transfers and remote atomics between the
 //! tasks of a parallel job.
 //!
-//! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and talks to the others by
+//! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and addresses the others by
 //! number.
 //!
 //! ```
@@ -18,7 +18,7 @@
 //!     here.fetch_add(message.data.map_or(0, |d| d[0].into()), Ordering::Relaxed);
 //!     Delivery::bury()
 //! })?;
-//! context.gfence()?; // Everybody has registered.
+//! context.gfence()?; // All tasks have registered.
 //! for task in 0..context.tasks() {
 //!     context.send(task, ADD, &[], &[task as u8 + 1])?;
 //! }
@@ -28,7 +28,7 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! Memory from [`Context::alloc`] is reached by the others directly where they share it:
+//! Other tasks reach memory of [`Context::alloc`] directly if they share it:
 //!
 //! ```
 //! let context = lapis::init()?;
@@ -41,7 +41,7 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! Operations that own what they work on can be awaited, by any executor:
+//! Operations that own their data can be awaited, by any executor:
 //!
 //! ```
 //! # use std::task::{Context as Polled, Poll, Waker};

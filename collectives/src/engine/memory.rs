@@ -1,8 +1,8 @@
-//! Operations that go through memory: whose turn it is, taking their rounds, waiting for flags
-//! beside messages, and being woken where nobody calls.
+//! Operations that use shared memory: their order, running their rounds, waiting for flags as well
+//! as messages, and being woken when no call is in progress.
 //!
-//! The operations of a team that use memory stand in a queue and take their rounds one after the
-//! other: the first one is the team's *head*.
+//! The operations of a team that use memory form a queue and run their rounds one after the other:
+//! the first one is the team's *head*.
 
 use super::op::Op;
 use super::search::Found;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 pub(crate) const LOOKS: u32 = 1500;
 
 /// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
-/// each look gives the core away, and all others may have it first.
+/// each poll gives the core away, and all others may have it first.
 pub(crate) const AWAKE: Duration = Duration::from_micros(200);
 pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
@@ -305,7 +305,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held.
-    pub(super) unsafe fn looks_at_memory(&self) -> bool {
+    pub(super) unsafe fn polls_memory(&self) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.inner().in_memory > 0 }
     }
@@ -314,7 +314,7 @@ impl Engine {
     ///
     /// # Errors
     /// The context can't be used.
-    pub(super) fn look_around(
+    pub(super) fn poll_memory(
         &self,
         context: &Context,
         mut ready: impl FnMut() -> bool,

@@ -1,13 +1,13 @@
 //! Runs operations of teams with active messages. One engine belongs to each context; everything in
 //! it is used under the context's lock.
 //!
-//! * `wire`: what stands before each message's data;
+//! * `wire`: the header of each message;
 //! * `op`: an operation ready to run;
-//! * `straight`: its messages, where they carry data of layouts;
-//! * `run`: taking its steps;
+//! * `unbuffered`: its messages, if they carry data of layouts;
+//! * `run`: running its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
-//! * `search`: finding the members of the host, and where their boards are;
-//! * `wait`: waiting for its end, and what the loss of a member does;
+//! * `search`: finding the members of the host, and their boards;
+//! * `wait`: waiting for its end, and the effect of a lost member;
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
 //!
@@ -25,13 +25,13 @@ mod memory;
 mod op;
 mod run;
 mod search;
-mod straight;
+mod unbuffered;
 mod wait;
 mod wire;
 
 pub(crate) use memory::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 pub(crate) use op::Op;
-pub(crate) use search::{Found, Here, begin as look_for_memory};
+pub(crate) use search::{Found, Here, begin as discover_memory};
 
 use crate::board::Board;
 use crate::error::{Cause, Result};
@@ -113,7 +113,7 @@ struct Inner {
     in_memory: usize,
     /// Boards of teams that are no more, which others may still read.
     left: Vec<Board>,
-    /// How often everything had begun anew with anybody, and with whom.
+    /// How often everything had started again with anybody, and with whom.
     beginnings: u32,
     by_task: Box<[u32]>,
 }

@@ -1,5 +1,5 @@
-//! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
-//! each message. Made once, run as often as one likes; running allocates nothing.
+//! An operation ready to run: a member's steps with tasks in place of ranks, its scratch, and a
+//! slot for each message. It is made once and can be run repeatedly; running allocates nothing.
 
 use super::wire::{Header, Kind};
 use crate::Signature;

@@ -1,4 +1,4 @@
-//! Taking the steps of operations, as far as they go.
+//! Running the steps of operations, as far as possible.
 
 use super::arrivals::long_length;
 use super::op::{Act, State};
@@ -56,7 +56,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance_all`](Self::advance_all).
     unsafe fn advance_once(&self, context: &Context) {
-        // SAFETY: the caller's promise; active operations live; the list is read anew after each
+        // SAFETY: the caller's promise; active operations live; the list is read again after each
         // call.
         unsafe {
             self.inner().attention = false;
@@ -132,8 +132,8 @@ impl Engine {
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
-            // Senders that are gone, or have begun anew, write no more; what is sent is told in any
-            // case.
+            // Senders that are gone, or have started again, write no more; what is sent is told in
+            // any case.
             let anew = context.beginnings() != self.inner().beginnings;
             (&(*op).sends).iter().filter(moving).count() == 0
                 && (*op)
@@ -184,7 +184,7 @@ impl Engine {
                 (&mut (*op).sends)[slot].state = State::Posted;
                 if context.checks() {
                     let length = (len as u64).to_le_bytes();
-                    self.tell(context, team, op, task, tag, Kind::Long, &length);
+                    self.send_packed(context, team, op, task, tag, Kind::Long, &length);
                 }
                 return;
             }
@@ -193,10 +193,10 @@ impl Engine {
                 if (*op).is_straight() {
                     let mut part = [0; PACKED];
                     (&mut *op).fetch(span, &mut part[..len]);
-                    return self.tell(context, team, op, task, tag, Kind::Data, &part[..len]);
+                    return self.send_packed(context, team, op, task, tag, Kind::Data, &part[..len]);
                 }
                 let data = lapis_core::message::bytes(data, len as u64);
-                return self.tell(context, team, op, task, tag, Kind::Data, data);
+                return self.send_packed(context, team, op, task, tag, Kind::Data, data);
             }
             (*op).open_sends += 1;
             self.send_long(context, team, op, slot);
@@ -209,7 +209,7 @@ impl Engine {
     /// As for [`advance`](Self::advance).
     #[allow(clippy::too_many_arguments, reason = "the parts of a message")]
     #[inline]
-    unsafe fn tell(
+    unsafe fn send_packed(
         &self,
         context: &Context,
         team: NonNull<Members>,
@@ -273,7 +273,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn send_granted(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
-        // SAFETY: the caller's promise; slots are read anew after each message.
+        // SAFETY: the caller's promise; slots are read again after each message.
         unsafe {
             for slot in 0..(&(*op).sends).len() {
                 if (*op).sends[slot].state == State::Granted {
@@ -307,7 +307,7 @@ impl Engine {
             (&mut (*op).receives)[slot].state = State::Posted;
             (*op).open_receives += 1;
             if len > EAGER {
-                self.tell(context, team, op, task, tag, Kind::Ready, &[]);
+                self.send_packed(context, team, op, task, tag, Kind::Ready, &[]);
             }
         }
     }
@@ -318,7 +318,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn must_wait(&self, team: NonNull<Members>, op: *mut Op) -> bool {
-        // SAFETY: the caller's promise; slots are read anew after each letter.
+        // SAFETY: the caller's promise; slots are read again after each letter.
         unsafe {
             for slot in 0..(&(*op).receives).len() {
                 if (*op).open_receives == 0 || (&(*team.as_ptr()).early).is_empty() {

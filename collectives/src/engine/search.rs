@@ -1,6 +1,6 @@
-//! What a team knows of its way through memory, and how its members find one: each shows the others
-//! where its board is, looks for those of its host, and all agree whether everybody has found them.
-//! It is an operation like others, of messages, before the first one that would like memory.
+//! Discovery of shared memory by the members of a team: each publishes the address of its board,
+//! looks up those of its host, and all agree whether every member has found them. It is an
+//! operation of messages like others, before the first one that can use memory.
 
 use super::{Engine, Members, Op};
 use crate::board::Board;

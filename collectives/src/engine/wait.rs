@@ -1,4 +1,4 @@
-//! Waiting for the end of operations, and what the loss of a member does to them.
+//! Waiting for the end of operations, and the effect of a lost member on them.
 
 use super::op::Act;
 use super::run::post;
@@ -36,13 +36,13 @@ impl Engine {
                 if !(*op).running {
                     return (*op).failure.take().map_or(Ok(()), Err);
                 }
-                self.looks_at_memory()
+                self.polls_memory()
             };
             drop(held);
             // SAFETY: the caller's promise.
             let mut ready = || unsafe { self.ready(context, team, op, &mut patience) };
             let waited = match looks {
-                true => self.look_around(context, &mut ready),
+                true => self.poll_memory(context, &mut ready),
                 false => context.wait_until(&mut ready),
             };
             match waited {
@@ -200,7 +200,7 @@ impl Engine {
         None
     }
 
-    /// Everything may have begun anew with some tasks: teams with them are over.
+    /// Everything may have started again with some tasks: teams with them are over.
     ///
     /// # Safety
     /// The lock is held.

@@ -1,11 +1,11 @@
-//! What stands before the data of each message of a collective: 24 bytes, little endian.
+//! The header of each message of a collective: 24 bytes, little endian.
 //!
 //! ```text
 //! | team (8) | number and kind (4) | tag (4) | signature (8) |
 //! ```
 //!
-//! It is the user header of longer messages; before short ones it stands in the data, where it
-//! costs less.
+//! It is the user header of longer messages; in short ones it precedes the data, where it costs
+//! less.
 
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 24;

@@ -1,5 +1,5 @@
-//! What a collective on layouts moves, without the layouts: lengths, and the same call of bytes as
-//! if all parts were packed one behind the other.
+//! The shape of a collective on layouts: lengths, and the equivalent call on bytes, as if all parts
+//! were packed one behind the other.
 
 use crate::Call;
 use crate::error::{CollectiveError, Result};

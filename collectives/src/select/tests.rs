@@ -2,7 +2,7 @@
 //! with unequal parts, in both ways to send.
 
 use crate::call::Call;
-use crate::select::{self, Shape, Wishes};
+use crate::select::{self, Overrides, Shape};
 use lapis_schedules::levels::Hosts;
 use lapis_schedules::ring;
 use lapis_schedules::tree::Parts;
@@ -78,7 +78,7 @@ impl Trial {
         let (counts, _) = uneven(n);
         let starts = ring::starts(&counts);
         let call = self.call(&counts, &starts);
-        // Hosts of blocks of ranks, or of ranks in turns.
+        // Hosts of blocks of ranks, or of ranks alternately.
         let host =
             |rank: usize| if self.seed.is_multiple_of(2) { rank * self.hosts / n } else { rank % self.hosts };
         let hosts = Hosts::of((0..n).map(|rank| host(rank) as u64));
@@ -91,12 +91,12 @@ impl Trial {
             reproducible: self.reproducible,
         };
         let row = select::table().iter().find(|row| call.name().trim_end_matches("_block") == row.operation);
-        let wish = row.map(|row| {
+        let entry = row.map(|row| {
             let algorithm = row.algorithms[self.seed as usize / 2 % row.algorithms.len()];
             format!("{}={}", row.operation, algorithm.name())
         });
-        let wish = wish.unwrap_or_default();
-        let way = select::choose(&call, &shape(0), &Wishes::parse(&wish).unwrap());
+        let overrides = Overrides::parse(&entry.unwrap_or_default()).unwrap();
+        let way = select::choose(&call, &shape(0), &overrides);
         // What is scanned folds in order with the operands in any place.
         let reads = matches!(self.operation, 1 | 2 | 9 | 10);
         Case {

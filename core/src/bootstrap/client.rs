@@ -50,7 +50,7 @@ pub(crate) struct Client {
 
 /// Why one attempt to join failed.
 pub(crate) enum JoinError {
-    /// Nobody there, or the connection broke: another attempt may help.
+    /// No server there, or the connection broke: another attempt may help.
     Again(io::Error),
     /// Another attempt cannot help.
     Final(BootstrapError),
@@ -270,7 +270,7 @@ impl Bootstrap for Client {
         timeout: Duration,
     ) -> Result<Vec<Vec<u8>>, BootstrapError> {
         check_sizes(key, value.len())?;
-        // The answer carries everybody's value in one frame.
+        // The answer carries the values of all tasks in one frame.
         let all = (value.len() + 4) * self.membership.tasks as usize;
         if all > MAX_FRAME - 64 {
             let what = format!("the exchange of {key:?} among {} tasks", self.membership.tasks);

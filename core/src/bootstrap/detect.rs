@@ -276,7 +276,7 @@ fn refuse_foreign(environment: &Environment) -> Result<(), BootstrapError> {
     Ok(())
 }
 
-/// Somebody has said himself what the tasks are, whoever has started them.
+/// The user has described the tasks himself, however they were started.
 fn by_hand(environment: &Environment) -> bool {
     [variables::MP_CHILD, variables::MP_PROCS, variables::MP_PARTITION]
         .iter()

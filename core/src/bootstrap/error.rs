@@ -1,4 +1,4 @@
-//! What can go wrong while a job finds itself, and what to do about it.
+//! Errors of a job's bootstrap, with their remedies.
 
 use std::io;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub enum BootstrapError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Nobody answers at the server's address.
+    /// There is no answer at the server's address.
     #[error(
         "no answer from the bootstrap server at {address} after {attempts} attempts in {:.1} s ({source}): {remedy}",
         waited.as_secs_f64()

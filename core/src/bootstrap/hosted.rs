@@ -1,4 +1,4 @@
-//! Stores that one of the job's tasks serves, and taking leave of them.
+//! Stores that one of the job's tasks serves, and leaving them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

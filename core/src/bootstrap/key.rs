@@ -1,4 +1,4 @@
-//! What tasks of a job know and strangers do not.
+//! The job's secret, which only its tasks know.
 
 /// Bytes of a secret, a nonce and a full authenticator.
 pub(crate) const KEY_LEN: usize = 32;

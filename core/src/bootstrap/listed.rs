@@ -1,9 +1,8 @@
-//! A job whose program knows where its tasks are: nobody has to be met, and nothing is exchanged.
-//! But the tasks of one machine meet where they are to use what only they can use, such as shared
-//! memory.
+//! A job whose program knows the addresses of its tasks: they need not meet, and nothing is
+//! exchanged. Only the tasks of one machine meet, if they are to use shared memory.
 //!
-//! LAPI Guide, "Using UDP/IP mode": the user handler or the user list tells every task everybody's
-//! address.
+//! LAPI Guide, "Using UDP/IP mode": the user handler or the user list gives every task the
+//! addresses of all.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,7 +25,7 @@ pub struct Told<'a> {
     pub tasks: u32,
     /// All addresses are of the loopback interface.
     pub loopback: bool,
-    /// The tasks of this machine, this one included, that are to meet; `None`: nobody is met.
+    /// The tasks of this machine, including this one, that are to meet; `None`: none.
     pub meet: Option<Vec<u32>>,
     /// Longest wait for those.
     pub patience: Duration,

@@ -6,8 +6,9 @@
 //! (LAPI Guide, Chapter 16), serve it among themselves; a program started alone is a job of one
 //! task.
 //!
-//! [`detect()`] looks at the environment and joins what it announces. An environment that announces
-//! several tasks which cannot be reached is an error that names the remedy, never a job of one.
+//! [`detect()`] reads the environment and joins the job that it announces. An environment that
+//! announces several tasks which cannot be reached is an error that names the remedy, never a job
+//! of one.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -74,7 +75,7 @@ pub mod variables {
     pub const TASK: &str = "LAPIS_TASK";
     /// Number of tasks of the job.
     pub const TASKS: &str = "LAPIS_TASKS";
-    /// How many times this task was started anew; not set in its first process.
+    /// How many times this task was restarted; not set in its first process.
     pub const RESTARTS: &str = "LAPIS_JOB_RESTARTS";
     /// Seconds that the search for the other tasks may take.
     pub const INIT_TIMEOUT: &str = "LAPIS_INIT_TIMEOUT";
@@ -100,9 +101,9 @@ pub enum Origin {
     Pmi,
     /// A launcher that speaks PMIx (Open MPI, PRRTE, Slurm).
     Pmix,
-    /// The program itself, which knows where everybody is.
+    /// The program itself, which knows the addresses of all tasks.
     Listed,
-    /// Nobody: a job of one task.
+    /// None: a job of one task.
     Singleton,
 }
 
@@ -137,7 +138,7 @@ impl std::fmt::Debug for JobInfo {
 pub enum Entry {
     /// With all others; a task that dies can't come back.
     Once,
-    /// With all others; a task that dies may be started anew and finds what the others have put.
+    /// With all others; a task that dies may be restarted and finds what the others have put.
     First,
     /// Into a context that the others are in already, because an earlier process of this task died:
     /// collective operations are over, what the others have put is there.
@@ -165,7 +166,7 @@ pub trait Bootstrap: Send {
     /// Number of the context this handle belongs to.
     fn context_number(&self) -> u32;
 
-    /// How often the context of this number was opened before, by all tasks; 0 where nobody counts.
+    /// How often the context of this number was opened before, by all tasks; 0 if unknown.
     fn generation(&self) -> u32 {
         0
     }
@@ -183,7 +184,7 @@ pub trait Bootstrap: Send {
     /// Waits until every task of the context is here.
     fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError>;
 
-    /// Everybody's value, by task number: collective, one round trip, and a fence. All tasks give
+    /// The values of all tasks, by number: collective, one round trip, and a fence. All tasks give
     /// the same `key`.
     fn exchange(
         &mut self,

@@ -1,4 +1,4 @@
-//! The wire protocol between a task and the bootstrap server, and nothing else about either.
+//! The wire protocol between a task and the bootstrap server.
 //!
 //! ```text
 //!  frame      0        4      5                      4+length-16         4+length
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is
-//! believed before the bytes it announces are there.
+//! trusted before the bytes it announces have arrived.
 
 use super::key::{KEY_LEN, Key};
 
@@ -136,7 +136,7 @@ pub(crate) enum Message {
         nonce: Key,
         proof: Key,
     },
-    /// `rounds`: collective operations that are over, for a task that was started anew; else 0.
+    /// `rounds`: collective operations that are over, for a task that was restarted; else 0.
     Welcome {
         proof: Key,
         generation: u32,

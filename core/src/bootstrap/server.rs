@@ -1,9 +1,8 @@
 //! The bootstrap server: one thread, one poll loop, as many connections as the job has contexts.
 //!
-//! Strangers cost little: before a peer has proved itself it may send one kilobyte and has a few
-//! seconds; peers of another user are closed at once; when descriptors or places run out, strangers
-//! wait in the listen queue, and the oldest of those inside goes first. Members are never touched
-//! by that.
+//! Unauthenticated peers cost little: such a peer may send one kilobyte and has a few seconds;
+//! those of another user are closed at once; when descriptors or slots run out, they wait in the
+//! listen queue, and the oldest connected one is closed first. This never affects members.
 
 mod admission;
 
@@ -273,7 +272,7 @@ impl Loop {
         }
     }
 
-    /// Everybody hears of it who has a context that the task has not left in order.
+    /// All tasks with a context that the task has not left in order are notified.
     fn exited(&mut self, task: u32, how: String, now: Instant) {
         let store = &self.store;
         let concerned = self.members.iter().filter(|(_, m)| m.task != task && !store.has_left(m.space, task));

@@ -1,15 +1,15 @@
-//! Tasks started by hand on one node (LAPI Guide, Chapter 16): whoever comes first serves the store
-//! for the others.
+//! Tasks started by hand on one node (LAPI Guide, Chapter 16): the first one serves the store for
+//! the others.
 //!
 //! The store listens on an abstract unix socket. Binding it is the election: the kernel lets
 //! exactly one process have the name. All are processes of one user on one machine, which the
-//! kernel attests (SO_PEERCRED, checked by both sides before anything is said), so the server may
-//! hand the random job secret to those who ask.
+//! kernel attests (SO_PEERCRED, checked by both sides first), so the server may send them the
+//! random job secret.
 //!
-//! Abstract names are first come, first served for every user of the machine. So a partition's
-//! names follow from a secret that strangers don't know, the job's or the user's. Who saw a name in
-//! use may take it for the next job; the tasks then go on to the next of many names. All look in
-//! the same order, and at all names before they take one.
+//! Any user of the machine can bind an abstract name. So a partition's names are derived from a
+//! secret, the job's or the user's. A user who saw a name in use may bind it before the next job;
+//! the tasks then use the next of many names. All tasks try the names in the same order, and try
+//! all of them before they bind one.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -118,7 +118,7 @@ pub(crate) fn join(partition: &Partition, context: u32) -> Result<Box<dyn Bootst
                 continue;
             }
         };
-        // Those who were started anew find the others past the meeting.
+        // Those who were restarted find the others past the meeting.
         if client.entry() == Entry::Again {
             return Ok(Box::new(Rendezvous::new(client, partition.clone())));
         }

@@ -1,4 +1,4 @@
-//! The server's memory: spaces of keys, collective rounds, who is here and who is gone. No sockets,
+//! The server's state: spaces of keys, collective rounds, present and departed tasks. No sockets,
 //! no clock: connections are numbers, time is an argument, answers are collected for the caller to
 //! send.
 
@@ -140,7 +140,7 @@ impl Store {
         Ok(Member { space: id, task, rounds: 0 })
     }
 
-    /// Lets a task that was started anew into the space that its former process was in, if others
+    /// Lets a task that was restarted into the space that its former process was in, if others
     /// still are.
     fn reopen(&mut self, task: u32, context: u32, count: u32, pid: u32) -> Result<Option<Member>, String> {
         let Some(generation) = count.checked_sub(1) else { return Ok(None) };
@@ -154,7 +154,7 @@ impl Store {
         if space.completed == 0 || !space.rounds.is_empty() {
             return Err(format!(
                 "task {task} (process {former}) ended before all tasks had initialised context {context}: a task can be \
-                 started anew only after that; start the whole job again"
+                 restarted only after that; start the whole job again"
             ));
         }
         space.members[task as usize] = Presence::Here { pid };

@@ -1,7 +1,6 @@
-//! A secret that all processes of one user on this machine share and nobody else can read: a file
-//! of mode 0600.
+//! A secret that only the processes of one user on this machine can read: a file of mode 0600.
 //!
-//! It stays after a job, unlike all else that Lapis makes: the next job of the user finds it.
+//! Unlike everything else that Lapis creates, it remains after a job, for the user's next job.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

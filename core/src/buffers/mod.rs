@@ -1,5 +1,5 @@
-//! Memory that messages come from and go to: what callers and header handlers name, and the same
-//! once somebody has vouched for it.
+//! Memory that messages come from and go to: as callers and header handlers name it, and once its
+//! validity has been vouched for.
 
 mod trusted;
 

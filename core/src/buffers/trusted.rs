@@ -1,8 +1,8 @@
-//! Memory of the program that a message goes from or to, after somebody has vouched for it.
+//! Memory of the program that a message goes from or to, once its validity has been vouched for.
 //!
 //! Callers of [`Context::am_send`](crate::Context::am_send) and the like, and header handlers,
-//! promise that what they name is valid until they are told otherwise. Where core takes their word
-//! it makes one of these types; from there on nothing that moves bytes needs the promise again.
+//! promise that the memory they name is valid until they are notified. Where core relies on this
+//! promise it creates one of these types; code that moves bytes needs no further promise.
 
 use super::{Destination, Gather, Source};
 use std::any::Any;

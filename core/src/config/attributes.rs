@@ -1,4 +1,4 @@
-//! What runtime attributes take while a job runs (LAPI Guide, LAPI_Senv).
+//! Ranges of runtime attributes that can be set while a job runs (LAPI Guide, LAPI_Senv).
 //!
 //! LAPI_Senv bounds ACK_THRESHOLD more tightly than the environment does: 1 to 30 here, 1 to 31 for
 //! MP_ACK_THRESH.

@@ -1,4 +1,4 @@
-//! Taking up the variables that transports declare.
+//! Adding the variables that transports declare to the configuration.
 
 use super::declared::DeclaredSetting;
 use super::suggest::nearest;

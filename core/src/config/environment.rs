@@ -1,4 +1,4 @@
-//! Variables as they were when somebody looked.
+//! A snapshot of the environment variables.
 
 use super::Origin;
 use super::tuning::{self, TUNING, processor};

@@ -1,10 +1,9 @@
 //! The configuration: one declared table, parsed once.
 //!
 //! - `table.rs` declares every variable of core's: the guide's `MP_*` and `LAPI_*` (LAPI Guide,
-//!   appendix D and chapters 5 and 16) and ours, `LAPIS_*`. Type, unit, range, default and help
-//!   stand there and nowhere else. Those that belong to one transport are declared by it, in the
-//!   same form ([`Declaration`](crate::transport::Declaration)), and read by
-//!   `declare.rs`.
+//!   appendix D and chapters 5 and 16) and ours, `LAPIS_*`. Type, unit, range, default and help are
+//!   only there. Variables of a transport are declared by it, in the same form
+//!   ([`Declaration`](crate::transport::Declaration)), and read by `declare.rs`.
 //! - [`Config::from_env`] reads an [`Environment`] — a snapshot, so tests need no process
 //!   environment — into typed [`Setting`]s, each of which remembers where its value came from.
 //! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`], what transports declare, and

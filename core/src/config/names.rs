@@ -1,4 +1,4 @@
-//! Which names of the environment are probably misspelt.
+//! Detecting names in the environment that are probably misspelt.
 
 use super::table::{Config, variable};
 use super::{Environment, Warning};

@@ -8,7 +8,7 @@ use crate::transport::{Chaos, ChaosError};
 impl Config {
     /// Reads core's variables from a snapshot of the environment. A bad value is an error. What
     /// transports declare is read by [`declare`](Self::declare), and once they all have been, names
-    /// that nobody knows are found by [`unknown_names`](Self::unknown_names).
+    /// that are unknown are found by [`unknown_names`](Self::unknown_names).
     pub fn from_env(env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
         let mut config = Self::defaults();
         let mut warnings = Vec::new();

@@ -108,7 +108,7 @@ variables! {
         group: Communication,
         kind: choice::<MsgApi>(),
         help: "Which interfaces the job uses",
-        more: "lapirun and poe set it to lapi. Over windows of adapters (MP_EUILIB=us), lapi gives each context windows of its own; lapi,mpi and mpi,lapi do so, too, and hold as many again for a second context of the process from the start; with mpi_lapi all contexts of a process share those of the first. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
+        more: "lapirun and poe set it to lapi. Over windows of adapters (MP_EUILIB=us), lapi gives each context windows of its own; lapi,mpi and mpi,lapi do so as well, and reserve as many again for a second context of the process; with mpi_lapi all contexts of a process share those of the first. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
         source: "LAPI Guide, table 37",
         code: ERR_MSG_API,
     }
@@ -130,14 +130,14 @@ variables! {
         group: Transfer,
         kind: Kind::Bool,
         help: "Send large messages by bulk transfer",
-        more: "A direct copy in pieces of at most 32 MB where the transport has one. If a step fails, packets are used. Flags of LAPI_Xfer decide for one message.",
+        more: "A direct copy in pieces of at most 32 MB if the transport supports it. If a step fails, packets are used. Flags of LAPI_Xfer decide for one message.",
         source: "LAPI Guide, table 38",
     }
     eager_max: Option<u64> = "LAPIS_EAGER_MAX", unset {
         group: Transfer,
         kind: number(Unit::Bytes, 0, 1 << 30),
         help: "Largest active message whose data is sent without asking the target first",
-        more: "Larger messages wait for the target to fetch them where the transport can do that. Without it the transport decides: through shared memory every message is sent, since two copies side by side take half the time of the target's one, unless the transport is told to fetch them; elsewhere messages up to 16K are.",
+        more: "Larger messages are fetched by the target if the transport supports that. If unset, the transport decides: through shared memory every message is sent, since two concurrent copies take half the time of one by the target, unless the transport is told to fetch them; elsewhere messages up to 16K are sent.",
         source: "Lapis",
     }
     notimeout: bool = "MP_DEBUG_NOTIMEOUT", "no" {
@@ -151,7 +151,7 @@ variables! {
         group: Diagnostics,
         kind: number(Unit::Count, 0, 5),
         help: "How much LAPI traces, 0 for nothing",
-        more: "1 shows errors, 2 warnings, 3 what a context does, 4 each operation, 5 each packet. LAPIS_LOG says it more finely and wins.",
+        more: "1 shows errors, 2 warnings, 3 what a context does, 4 each operation, 5 each packet. LAPIS_LOG is finer and takes precedence.",
         source: "LAPI Guide, table 39",
     }
     log: Option<String> = "LAPIS_LOG", unset {
@@ -165,7 +165,7 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Folder in which each task writes a trace, for lapis-trace",
-        more: "It is made if it is missing. Waits that last, operations with an answer, completion handlers and counts are noted; short messages are counted only, so that tracing costs them nothing.",
+        more: "It is created if it is missing. Long waits, operations with an answer, completion handlers and counts are recorded; short messages are only counted, so that tracing costs them nothing.",
         source: "Lapis",
     }
     error_chk: bool = "LAPIS_ERROR_CHK", "no" {
@@ -179,77 +179,77 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Algorithms of collectives instead of those of the table, as in allreduce=ring,barrier=dissemination",
-        more: "Each may have a range of bytes and one of tasks, as in allreduce:64K-1M@2-8=ring or allgather:4K-=bruck; later ones win. lapis-info --collectives shows the table and the names. The same for all tasks: what the tuning file says counts where all tasks of a team share a host. What does not suit a call is not taken.",
+        more: "Each may have a range of bytes and one of tasks, as in allreduce:64K-1M@2-8=ring or allgather:4K-=bruck; later ones take precedence. lapis-info --collectives shows the table and the names. It must be the same for all tasks; settings of the tuning file apply only if all tasks of a team share a host. Algorithms that do not suit a call are ignored.",
         source: "Lapis",
     }
     chaos: Option<String> = "LAPIS_CHAOS", unset {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
-        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay and cut (the longest; a path that is cut carries nothing for a while), mtu (the size that now and then is the largest to pass); path1.drop=5% is for one path alone. Reliable transports: delay, again.",
+        more: "Datagrams: drop, dup, reorder, corrupt (a fraction, as 0.01 or 1%), delay and cut (the maximum; a path that is cut carries nothing for a while), mtu (the largest size that passes at times); path1.drop=5% applies to one path. Reliable transports: delay, again.",
         source: "Lapis",
     }
     ack_thresh: u32 = "MP_ACK_THRESH", "30" {
         group: Tuning,
         kind: number(Unit::Count, 1, 31),
         help: "How many packets are received before acknowledgements are returned",
-        more: "Small values cost traffic, large ones hold up the sender. The attribute ACK_THRESHOLD takes 1 to 30.",
+        more: "Small values cost traffic, large ones delay the sender. The attribute ACK_THRESHOLD takes 1 to 30.",
         source: "LAPI Guide, table 40",
     }
     polling_interval: Duration = "MP_POLLING_INTERVAL", "400000" {
         group: Tuning,
         kind: number(Unit::Microseconds, 10001, INT_MAX),
-        help: "Interval of the timer that looks after acknowledgements and retransmission",
-        more: "An upper bound: Lapis retransmits as soon as the path's round-trip time tells that a packet is lost, and asks again at growing intervals, which this variable bounds: while it is not set, by 100 ms; by a minute at most.",
+        help: "Interval of the timer for acknowledgements and retransmission",
+        more: "An upper bound: Lapis retransmits as soon as the path's round-trip time shows that a packet is lost, and sends probes at growing intervals, which this variable bounds: by 100 ms if unset, by a minute at most.",
         source: "LAPI Guide, table 40",
     }
     retransmit_interval: u64 = "MP_RETRANSMIT_INTERVAL", "1000000" {
         group: Tuning,
         kind: number(Unit::Count, 1000, INT_MAX),
         help: "How many polling loops pass between checks for packets to retransmit",
-        more: "An upper bound: the timer asks as a rule before. After so many polls what no answer came to within the usual round-trip time is asked for again, even where the timer's growing intervals would wait for longer.",
+        more: "An upper bound: usually the timer sends probes before. After this many polls, probes are sent for packets without an answer within the usual round-trip time, even if the timer's growing intervals would wait longer.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_cnt: usize = "MP_REXMIT_BUF_CNT", "128" {
         group: Tuning,
         kind: number(Unit::Count, 1, INT_MAX),
         help: "How many send-side copies of small messages may be in flight",
-        more: "Messages that have neither origin counter nor send completion handler are copied beyond that number, too: their buffers are free when the call returns.",
+        more: "Messages that have neither origin counter nor send completion handler are copied even beyond that number: their buffers are free when the call returns.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_size: usize = "MP_REXMIT_BUF_SIZE", "16384" {
         group: Tuning,
         kind: number(Unit::Bytes, 1, INT_MAX),
         help: "Largest message, user header included, that is copied so that its buffer is free at once",
-        more: "What fits one packet is copied anyway, what goes by direct copy is not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
+        more: "Messages of one packet are always copied; those sent by direct copy are not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
     }
     tuning: Option<String> = "LAPIS_TUNING", unset {
         group: Tuning,
         kind: Kind::Text,
-        help: "File of measured values, which variables of the environment win over; none for no such file",
-        more: "Without it, the file of this kind of processor in the user's cache, in $XDG_CACHE_HOME/lapis or $HOME/.cache/lapis, if there is one. lapis-perf tune measures it, lapirun -n N lapis-perf tune collectives the algorithms for N tasks; lapis-info --copies and --collectives show what counts. It must belong to the user or to root, and be writable by nobody else.",
+        help: "File of measured values, which variables of the environment override; none for no such file",
+        more: "Without it, the file of this kind of processor in the user's cache, in $XDG_CACHE_HOME/lapis or $HOME/.cache/lapis, if there is one. lapis-perf tune measures it, lapirun -n N lapis-perf tune collectives the algorithms for N tasks; lapis-info --copies and --collectives show the values in effect. It must belong to the user or to root, and not be writable by others.",
         source: "Lapis",
     }
     spin: Duration = "LAPIS_SPIN_US", "50" {
         group: Tuning,
         kind: number(Unit::Microseconds, 0, 1_000_000),
         help: "How long a wait polls before it sleeps",
-        more: "Where more tasks are runnable than there are cores, a wait gives its core away after each look.",
+        more: "If more tasks are runnable than there are cores, a wait yields its core after each poll.",
         source: "Lapis",
     }
     handler_threads: usize = "LAPIS_HANDLER_THREADS", "1" {
         group: Tuning,
         kind: number(Unit::Count, 1, 64),
         help: "How many threads run completion handlers",
-        more: "A program that sets num_compl_hndlr_thr in lapi_info_t decides for itself.",
+        more: "A program that sets num_compl_hndlr_thr in lapi_info_t overrides it.",
         source: "Lapis",
     }
     interrupt: bool = "LAPIS_INTERRUPT", "yes" {
         group: Tuning,
         kind: Kind::Bool,
         help: "Whether messages are served while the program computes: what the attribute INTERRUPT_SET starts with",
-        more: "With no, progress is made only inside of calls and no thread runs for it. While the program polls all the time nothing interrupts it; what comes just afterwards may be served 2 ms late.",
+        more: "With no, progress is made only inside of calls and no thread runs for it. While the program polls continuously it is not interrupted; arrivals just afterwards may be served 2 ms late.",
         source: "Lapis",
     }
     timeout: Duration = "LAPIS_TIMEOUT", "900" {
@@ -270,21 +270,21 @@ variables! {
         group: Launcher,
         kind: Kind::Choice { words: EuiLib::WORDS, case_sensitive: true },
         help: "Which communication library carries the job between nodes: UDP/IP or user space",
-        more: "ip uses transports over IP, us those that go past it to an adapter: without one, initialization fails and says so. lapis-info shows which there are.",
+        more: "ip uses transports over IP, us those that access an adapter directly: without one, initialization fails with an error. lapis-info shows the transports.",
         source: "LAPI Guide, table 41",
     }
     infolevel: u32 = "MP_INFOLEVEL", "0" {
         group: Launcher,
         kind: number(Unit::Count, 0, 6),
         help: "How much is reported; from 2 on, LAPI prints its version and build",
-        more: "From 1 on, attention messages about what was asked for and can't be had, such as failover. 3 to 6 say no more: LAPIS_LOG and MP_LAPI_TRACE_LEVEL do.",
+        more: "From 1 on, attention messages about requested features that are unavailable, such as failover. 3 to 6 add nothing: use LAPIS_LOG and MP_LAPI_TRACE_LEVEL.",
         source: "LAPI Guide, table 41",
     }
     instances: Option<Instances> = "MP_INSTANCES", unset {
         group: Launcher,
         kind: Kind::Instances,
-        help: "How many network instances each task gets: over UDP, interfaces that share its traffic",
-        more: "An interface counts once, however many addresses it has. max takes all interfaces there are, eight at most.",
+        help: "Number of network instances of each task: over UDP, interfaces that share its traffic",
+        more: "An interface counts once, however many addresses it has. max uses all interfaces, eight at most.",
         source: "LAPI Guide, table 41",
     }
     bind: BindMode = "LAPIS_BIND", "none" {
@@ -297,14 +297,14 @@ variables! {
     cc: Option<String> = "LAPIS_CC", unset {
         group: Launcher,
         kind: Kind::Text,
-        help: "The C compiler behind lapicc, with options if need be",
+        help: "The C compiler behind lapicc, with options if needed",
         more: "Read by lapicc; without it, cc.",
         source: "Lapis",
     }
     cxx: Option<String> = "LAPIS_CXX", unset {
         group: Launcher,
         kind: Kind::Text,
-        help: "The C++ compiler behind lapicxx, with options if need be",
+        help: "The C++ compiler behind lapicxx, with options if needed",
         more: "Read by lapicxx; without it, c++.",
         source: "Lapis",
     }
@@ -332,7 +332,7 @@ variables! {
     partition: Option<String> = "MP_PARTITION", unset {
         group: Standalone,
         kind: Kind::Text,
-        help: "What tells this job from others; the same in all of its tasks",
+        help: "Distinguishes this job from others; the same in all of its tasks",
         more: "",
         source: "LAPI Guide, table 43",
     }
@@ -347,14 +347,14 @@ variables! {
         group: Standalone,
         kind: Kind::InetAddrs,
         help: "Address and adapter of each network instance of this task, for UDP/IP",
-        more: "Addresses of IPv6 may stand in brackets, as in @2:[fd00:1::5],en0:[fd00:2::5],en1. An address that several adapters have, such as one of link-local scope, is taken from the adapter that is named.",
+        more: "IPv6 addresses may be in brackets, as in @2:[fd00:1::5],en0:[fd00:2::5],en1. An address that several adapters have, such as one of link-local scope, applies to the adapter that is named.",
         source: "LAPI Guide, table 43",
     }
     network: Option<NetworkWindows> = "MP_LAPI_NETWORK", unset {
         group: Standalone,
         kind: Kind::NetworkWindows,
         help: "Window and adapter of each network instance of this task, for user space",
-        more: "Tasks started by hand with MP_EUILIB=us must have it. A transport that has windows of adapters opens these; others take no notice.",
+        more: "Tasks started by hand with MP_EUILIB=us must have it. A transport with windows of adapters opens these; others ignore it.",
         source: "LAPI Guide, table 43",
     }
     init_timeout: Duration = "LAPIS_INIT_TIMEOUT", "60" {
@@ -367,7 +367,7 @@ variables! {
     transport: Option<Vec<String>> = "LAPIS_TRANSPORT", unset {
         group: Transports,
         kind: Kind::List,
-        help: "The transports that may be used, best first, with commas between",
+        help: "The transports that may be used, best first, separated by commas",
         more: "A closed set: nothing else is used, and a transport that cannot be loaded is an error. Without it, LAPI_USE_SHM and MP_EUILIB decide.",
         source: "Lapis",
     }

@@ -247,7 +247,7 @@ fn what_a_transport_declares_is_checked_and_listed_like_what_core_has() {
     };
     config.declare("zoo", &[SIZE], &Environment::default()).unwrap();
     assert_eq!(listed(&config), Some(("2K".to_owned(), Origin::Default)));
-    // What is declared anew takes the place of what was.
+    // What is declared again takes the place of what was.
     config.declare("zoo", &[SIZE], &Environment::from_pairs([(SIZE.name, "4096")])).unwrap();
     assert_eq!(listed(&config), Some(("4K".to_owned(), Origin::Environment)));
     config.set(SIZE.name, "64K", Origin::Builder).unwrap();

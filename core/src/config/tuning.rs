@@ -1,9 +1,9 @@
 //! The tuning file: values of a few variables that were measured on this kind of processor.
 //!
 //! It is a layer below the environment: a variable of the environment wins. Its lines are
-//! `NAME=VALUE`; what follows a `#` at a line's beginning is for people. Only names that choose
-//! among ways to the same result may stand there, so that a file that is wrong costs time and
-//! nothing else. It counts only if nobody but root and the user can have written it.
+//! `NAME=VALUE`; lines that begin with `#` are comments. It may only contain names that choose
+//! among ways to the same result, so that a wrong file costs nothing but time. It is used only if
+//! nobody but root and the user can have written it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -47,7 +47,7 @@ pub fn processor() -> String {
 pub(crate) struct NotCounted {
     /// One line that names it.
     pub(crate) why: String,
-    /// It is somebody else's: of a home that is not the user's, perhaps.
+    /// It belongs to another user: in a home that is not the user's, perhaps.
     pub(crate) foreign: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<BTreeMap<String, String>>, NotC
     parse(&text).map(Some).map_err(wrong)
 }
 
-/// The error says whether the file is somebody else's.
+/// The error says whether the file belongs to another user.
 fn check(file: &File) -> Result<(), (String, bool)> {
     let m = file.metadata().map_err(|e| (e.to_string(), false))?;
     // SAFETY: a call without pointers.

@@ -1,6 +1,6 @@
-//! The one way in which threads of the context wait, whatever for: an arrival, room, an answer.
+//! The wait loop of all threads of a context, whether for an arrival, for room or for an answer.
 //!
-//! A wait spins as long as that keeps nobody from working. It gives the core away after each look
+//! A wait spins as long as that keeps nobody from working. It gives the core away after each poll
 //! if tasks outnumber cores, or if giving it away has shown that others want it. A wait that lasts
 //! longer than answers take tries that out now and then. It also hands the context's lock to those
 //! who wait for it, and lets a handler thread begin that has just been given something to do. When
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Looks between two glances at the clock.
 const LOOKS_PER_CLOCK: u32 = 1024;
 
-/// What a look at everything counts for, and one that asks the system for datagrams.
+/// What polling everything counts for, and one that asks the system for datagrams.
 const LOOKS_PER_ROUND: u32 = 4;
 const LOOKS_PER_SYSTEM_CALL: u32 = 64;
 
@@ -65,7 +65,7 @@ pub(super) fn nap() {
 }
 
 impl AdaptiveWait {
-    /// After a look at everything that found nothing: lets others have the lock or the core if they
+    /// After polling everything without success: lets others have the lock or the core if they
     /// want it. Says whether spinning has lasted long enough. The lock may be let go meanwhile.
     #[inline(always)]
     pub(crate) fn pause(&mut self, locked: &mut Locked<'_>) -> bool {

@@ -8,16 +8,16 @@ use crate::sync::Ordering;
 use crate::transport::{Limits, PeerId};
 use std::time::Duration;
 
-/// A header handler's index in the target's table: the same in all tasks if all register the same
-/// handlers.
+/// The index of a header handler in the target's table (1 to 255): the same in all tasks if all
+/// register the same handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerId(pub u16);
 
 impl Context {
-    /// Registers a closure as header handler `id` (1 … 255), replacing what was there.
+    /// Registers a closure as header handler `id` (1 to 255), replacing an earlier one.
     ///
-    /// It runs in the dispatcher, under the context's lock, in whatever thread makes progress: be
-    /// short, don't call Lapis, don't block.
+    /// It runs in the dispatcher, under the context's lock, in whichever thread makes progress: it
+    /// should be short, make no calls to Lapis, and not block.
     ///
     /// # Errors
     /// An id outside the table.
@@ -31,7 +31,7 @@ impl Context {
         self.shared.handlers.set(usize::from(id.0), Some(Handler::Closure(Box::new(handler))))
     }
 
-    /// Registers an address of the interface above as header handler `index`; 0 clears the entry.
+    /// Registers an address of the layer above as header handler `index`; 0 clears the entry.
     ///
     /// # Errors
     /// An index outside the table.
@@ -56,10 +56,10 @@ impl Context {
         })
     }
 
-    /// Whether the handler of an index that is free is worth waiting for: the message that names it
-    /// comes again ([`Delivery::later`]). Tasks that agree on an index need no other agreement, and
-    /// some begin sooner: from the first message that finds no handler, and from each registration,
-    /// a second or two are left.
+    /// Whether to wait for the handler of a free index: the message that names it is delivered
+    /// again ([`Delivery::later`]). Tasks that agree on an index need no further synchronisation,
+    /// and some start sooner than others. So messages wait for one to two seconds from the first
+    /// message that finds no handler, and from each registration.
     ///
     /// *LAPI Guide, LAPI_Amsend, "Use of LAPI_Addr_set".*
     pub fn handler_may_come(&self, index: u64) -> bool {
@@ -73,18 +73,18 @@ impl Context {
         self.shared.attributes.checks.load(Ordering::Relaxed)
     }
 
-    /// Turns checking parameters on or off.
+    /// Turns the checking of parameters on or off.
     pub fn set_checks(&self, on: bool) {
         self.shared.attributes.checks.store(on, Ordering::Relaxed);
     }
 
-    /// How long a task may stay silent before it counts as unreachable.
+    /// How long a task may be silent before it counts as unreachable.
     #[doc(alias = "TIMEOUT")]
     pub fn timeout(&self) -> Duration {
         self.shared.timeout()
     }
 
-    /// Sets the timeout; whole seconds. The range is the interface's business.
+    /// Sets the timeout, in whole seconds. The interface above checks the range.
     pub fn set_timeout(&self, timeout: Duration) {
         let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
         self.shared.attributes.timeout_s.store(seconds, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Context {
 }
 
 impl Shared {
-    /// How long a task may stay silent before it counts as unreachable.
+    /// How long a task may be silent before it counts as unreachable.
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_secs(u64::from(self.attributes.timeout_s.load(Ordering::Relaxed)))
     }

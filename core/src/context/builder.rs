@@ -58,8 +58,8 @@ impl ContextBuilder {
         Self::default()
     }
 
-    /// Which context of the process this is. Contexts of equal number in different tasks talk to
-    /// each other. Default 0.
+    /// The number of this context within its process; contexts of equal number in different tasks
+    /// communicate with each other. Default 0.
     pub fn number(mut self, number: u32) -> Self {
         self.number = number;
         self
@@ -71,47 +71,47 @@ impl ContextBuilder {
         self
     }
 
-    /// Sets a configuration variable by name, over whatever the environment says.
+    /// Sets a configuration variable by name, overriding the environment.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
-    /// Whether arrivals are served while the program computes, by a thread of the context. Default
-    /// yes, as in the guide.
+    /// Interrupt mode: whether a thread of the context serves arrivals while the program computes.
+    /// Default true, as in the guide.
     pub fn interrupts(self, on: bool) -> Self {
         self.set("LAPIS_INTERRUPT", if on { "yes" } else { "no" })
     }
 
-    /// Offers a transport that is linked into the program, beside the plugins that are found.
+    /// Adds a transport that is linked into the program to the plugins that are found.
     pub fn transport(mut self, table: &'static TransportOps) -> Self {
         self.linked.push(table);
         self
     }
 
-    /// Tells of transports whose plugins may be loaded, where the configuration wants such and they
-    /// are found in the places that are searched. Without it only those are that are linked, given
-    /// by [`plugin`](Self::plugin) or named by LAPIS_TRANSPORT.
+    /// Lists transports whose plugins may be loaded if the configuration allows them and they are
+    /// found on the search path. All others must be linked, given by [`plugin`](Self::plugin), or
+    /// named by LAPIS_TRANSPORT.
     pub fn know(mut self, transports: &[Known]) -> Self {
         self.known.extend_from_slice(transports);
         self
     }
 
-    /// Offers a plugin file, or all plugins of a directory. One that declares no
-    /// [usage](crate::transport::Usage) is used where it is named.
+    /// Adds a plugin file, or all plugins of a directory. A plugin that declares no
+    /// [usage](crate::transport::Usage) is used only if it is named.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin_paths.push(path.into());
         self
     }
 
-    /// Joins the job by this bootstrap instead of what the environment announces.
+    /// Joins the job by this bootstrap instead of the one that the environment announces.
     pub fn bootstrap(mut self, bootstrap: Box<dyn Bootstrap>) -> Self {
         self.bootstrap = Some(bootstrap);
         self
     }
 
-    /// Tells where each task receives datagrams, one address for each path, so that the tasks need
-    /// not meet: this one, of the number that MP_CHILD says, binds its own.
+    /// Gives the addresses at which each task receives datagrams, one for each path, so that the
+    /// tasks need no bootstrap. This task, whose number MP_CHILD gives, binds its own.
     ///
     /// *LAPI Guide, "Using UDP/IP mode".*
     pub fn addresses(mut self, by_task: Vec<Vec<SocketAddr>>) -> Self {
@@ -125,8 +125,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Called with errors that belong to no call, with the task they concern; see
-    /// [`RawHooks::error`].
+    /// Sets the error handler: called with each error that belongs to no call, and the task it
+    /// concerns; see [`RawHooks::error`].
     pub fn on_error(
         mut self,
         handler: impl Fn(&Context, &Error, PeerId) -> bool + Send + Sync + 'static,
@@ -135,12 +135,12 @@ impl ContextBuilder {
         self
     }
 
-    /// Initialises the context. Collective: returns when all tasks of the job have come here.
+    /// Initialises the context. Collective: returns when all tasks of the job have called it.
     ///
     /// # Errors
-    /// A bad configuration value; a job whose tasks can't be found; a transport that was asked for
-    /// and can't be used; a task that no transport reaches. Each says what to do. Nothing is left
-    /// behind.
+    /// A configuration value is invalid; the job's tasks can't be found; a requested transport
+    /// can't be used; no transport reaches some task. Each error names the remedy. After an error
+    /// all resources have been released.
     #[doc(alias = "LAPI_Init")]
     pub fn init(mut self) -> Result<Context> {
         let (mut config, mut environment) = self.configure()?;
@@ -160,7 +160,7 @@ impl ContextBuilder {
             context.ensure_progress_thread()?;
         }
         context.locked().report_failover();
-        context.locked().tell_status();
+        context.locked().publish_status();
         Ok(context)
     }
 
@@ -184,7 +184,7 @@ impl ContextBuilder {
             .map_err(|source| Error::System { what: "mapping the page that shows the task's status", source })
     }
 
-    /// What the threads of the context share, when everybody is connected.
+    /// What the threads of the context share, once all tasks are connected.
     fn shared(
         self,
         connected: Connected,
@@ -242,7 +242,7 @@ impl ContextBuilder {
         })
     }
 
-    /// A context of a task that can reach nobody, not even itself.
+    /// A context of a task that can reach no task, not even itself.
     #[cfg(all(test, not(loom)))]
     pub(super) fn without_transports(self, job: Box<dyn Bootstrap>, config: Config) -> Result<Context> {
         let connected = Connected {

@@ -35,7 +35,7 @@ pub(super) struct Connected {
     pub(super) hosts: Box<[u32]>,
 }
 
-/// Opens what was found and connects to everybody.
+/// Opens the transports found and connects to all tasks.
 pub(super) fn connect(
     registry: &mut Registry,
     request: &Request,
@@ -120,7 +120,7 @@ fn open_all(
     })
 }
 
-/// Everybody's card, by task. A task that may be started anew, or was, publishes its own.
+/// The cards of all tasks. A task that may be restarted, or was, publishes its own.
 fn exchange_cards(job: &mut dyn Bootstrap, card: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
     let entry = job.entry();
     if entry != Entry::Once && job.tasks() > 1 {
@@ -165,8 +165,8 @@ fn engines(
             made.push(None);
             continue;
         }
-        // The others may have begun anew with each other, and with this task's former process, any
-        // number of times.
+        // The others may have started again with each other, and with this task's former process,
+        // any number of times.
         let known = job.entry() != Entry::Again;
         let to: Vec<_> = (0..)
             .zip(peers.iter().zip(cards))
@@ -208,7 +208,7 @@ fn open(
         task: job.task(),
         tasks: job.tasks(),
         context: number,
-        // Told apart from earlier contexts of this process and of a task started anew.
+        // Told apart from earlier contexts of this process and of a task restarted.
         incarnation: incarnation(),
         job: &info.id,
         secret: &info.secret,
@@ -245,7 +245,7 @@ fn open(
 /// for each path, with commas between. They receive there and nowhere else. No variable for users.
 const BIND: &str = "LAPIS_JOB_BIND";
 
-/// A job whose program knows where everybody is.
+/// A job whose program knows the addresses of all tasks.
 pub(super) fn listed(
     config: &Config,
     settings: &mut Environment,
@@ -305,7 +305,7 @@ fn common(
     Ok((0..).zip(addresses).filter(|(_, paths)| host(paths) == own).map(|(task, _)| task).collect())
 }
 
-/// The epoch of this task's former process, if it was started anew. Its clock may have been another
+/// The epoch of this task's former process, if it was restarted. Its clock may have been another
 /// one's.
 fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
     if entry != Entry::Again {
@@ -317,7 +317,7 @@ fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
     epoch_of(&card)
 }
 
-/// Everybody's card as it is now, for a task that was started anew.
+/// The present cards of all tasks, for a task that was restarted.
 fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
     let me = job.task();
     (0..job.tasks())
@@ -354,7 +354,7 @@ fn reach(
             let why = if only_told {
                 "the program told no address for it"
             } else {
-                "it can't take up a task that was started anew"
+                "it can't take up a task that was restarted"
             };
             reasons.push(format!("{}: {why}", link.name()));
             continue;

@@ -1,5 +1,5 @@
-//! First contact with peers that a transport gets to know when they are needed
-//! ([`Caps::LATE_CONTACT`]): in jobs of many tasks on one machine, where most pairs never talk.
+//! First contact with peers of transports that connect on demand ([`Caps::LATE_CONTACT`]): in jobs
+//! of many tasks on one machine, where most pairs never communicate.
 
 use super::{Context, Locked};
 use crate::state::PeerState;

@@ -14,7 +14,7 @@ use crate::wire::{Encoded, Header, LAST_RAIL};
 use std::time::{Duration, Instant};
 
 impl Context {
-    /// Sets after how many packets an acknowledgement is sent.
+    /// Sets the number of packets after which an acknowledgement is sent.
     #[doc(alias = "ACK_THRESHOLD")]
     pub fn set_ack_threshold(&self, packets: u32) {
         for (_, datagrams) in self.locked().links.engines() {
@@ -22,9 +22,9 @@ impl Context {
         }
     }
 
-    /// How many rails a wish may name ([`am_send_over`](Self::am_send_over)), whichever task is the
-    /// target: the fewest that lead to any task over a transport that joins hosts. `None` where no
-    /// task is reached over one.
+    /// The number of rails that a message may prefer ([`am_send_over`](Self::am_send_over)),
+    /// whichever task is the target: the fewest that lead to any task over a transport between
+    /// hosts. `None` if no task is reached over such a transport.
     ///
     /// # Errors
     /// The context can't be used.
@@ -36,7 +36,7 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Looks once at a link that has an engine.
+    /// Polls a link that has an engine once.
     #[inline(never)]
     pub(super) fn poll_datagrams(&mut self, index: usize) -> usize {
         // Changed under the lock only.
@@ -73,7 +73,7 @@ impl Locked<'_> {
         if datagrams.has_news() { handled + self.engine_news(index) } else { handled }
     }
 
-    /// Passes on what an engine and its link have to say. Answers how much that was.
+    /// Passes on the events of an engine and its link. Returns their number.
     #[inline(never)]
     fn engine_news(&mut self, index: usize) -> usize {
         let mut handled = 0;
@@ -90,7 +90,7 @@ impl Locked<'_> {
         handled
     }
 
-    /// Tells whoever cares what the transports said about failover while they were set up.
+    /// Reports what the transports noted about failover while they were set up.
     pub(super) fn report_failover(&mut self) {
         let troubles: Vec<_> = self.links.engines().filter_map(|(_, d)| d.troubles()).collect();
         self.failover_troubled(&troubles.concat());
@@ -106,8 +106,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Tries to hand a packet that lies in two pieces to the engine of a peer's link. It need not
-    /// fit a datagram, though it should: the engine sees to it that it arrives.
+    /// Tries to pass a packet in two pieces to the engine of a peer's link. It should fit a
+    /// datagram, but need not: the engine splits it.
     pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
@@ -116,23 +116,23 @@ impl Locked<'_> {
         status
     }
 
-    /// Tries to send a packet of a long message past the datagrams of a peer's link.
-    /// [`Status::Unsupported`]: it can't go that way.
+    /// Tries to send a packet of a long message by the datagram bypass of a peer's link.
+    /// [`Status::Unsupported`]: there is none for this packet.
     pub(crate) fn send_past(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::Unsupported };
-        let status = datagrams.send_past(link, peer, head, data);
+        let status = datagrams.send_bypassing(link, peer, head, data);
         self.peers[peer].silence.held_up = status == Status::Again;
         status
     }
 
-    /// The most data in a packet that goes past the datagrams of a peer's link, if packets of long
-    /// messages may.
+    /// The largest data of a packet that bypasses the datagrams of a peer's link; `None` if packets
+    /// of long messages can't.
     pub(crate) fn room_past(&mut self, peer: PeerId) -> Option<u64> {
         let (link, datagrams) = self.engine_to(peer)?;
-        datagrams.carries_past(link, peer).then(|| Datagrams::room_past(link) as u64)
+        datagrams.can_bypass(link, peer).then(|| Datagrams::bypass_room(link) as u64)
     }
 
-    /// The same with data that stay where they are until the engine has given `token` back.
+    /// The same with data that stay in place until the engine has returned `token`.
     ///
     /// # Safety
     /// The body is readable until then.
@@ -198,8 +198,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A path carries no data. If it is the only one, the program's error handler says whether to
-    /// go on trying.
+    /// Handles a path that carries no data. If it is the only one, the program's error handler
+    /// decides whether to go on trying.
     #[cold]
     fn path_too_narrow(&mut self, peer: PeerId, path: u8) {
         let what = format!(
@@ -218,8 +218,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Waits until peers have acknowledged what they were sent and have been acknowledged what they
-    /// sent, as far as they are still there.
+    /// Waits until all traffic with peers that are still there has been acknowledged, in both
+    /// directions.
     pub(super) fn linger(&mut self, limit: Duration) {
         if !self.links.has_engines() || self.dispatching > 0 {
             return;
@@ -236,7 +236,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Peers that are there and have not acknowledged all that they were sent.
+    /// Live peers with unacknowledged packets.
     fn owing(&mut self) -> Vec<PeerId> {
         let tasks = self.shared().tasks;
         let state = &mut **self;
@@ -247,8 +247,8 @@ impl Locked<'_> {
         (0..tasks).filter(owes).collect()
     }
 
-    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its
-    /// end.
+    /// In interrupt mode: wakes the progress thread if an engine's timer expires before its sleep
+    /// ends.
     #[inline]
     pub(crate) fn wake_for_timer(&mut self) {
         if self.shared().interrupts() && self.shared().status.polling.load(Ordering::Relaxed) == 0 {
@@ -269,15 +269,15 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether the way to a peer heeds wishes for rails.
+    /// Whether packets to a peer can prefer a rail.
     pub(crate) fn has_rails(&self, peer: PeerId) -> bool {
         let index = self.peers[peer].route.index();
         matches!(self.links.datagrams.get(index), Some(Some(_)))
             || self.links.open.get(index).is_some_and(|link| link.caps().contains(Caps::PREFER_RAIL))
     }
 
-    /// How many rails lead to a peer, of those that wishes may name; `None` to one of this machine
-    /// that no network leads to.
+    /// The number of rails to a peer that can be preferred; `None` for a peer of this host that no
+    /// network leads to.
     fn rails_to(&mut self, peer: PeerId) -> Option<usize> {
         if let Some((_, datagrams)) = self.engine_to(peer) {
             return Some(datagrams.paths(peer).len());
@@ -291,7 +291,7 @@ impl State {
         (!link.caps().intersects(Caps::SELF_ONLY | Caps::LOCAL_ONLY)).then_some(1)
     }
 
-    /// Whether a packet of so many bytes, header and all, is none too large for a peer.
+    /// Whether a peer can be sent a packet of this many bytes, header included.
     #[inline(always)]
     pub(crate) fn takes(&self, peer: PeerId, len: usize) -> bool {
         let index = self.peers[peer].route.index();
@@ -301,7 +301,7 @@ impl State {
         }
     }
 
-    /// The largest packet, header and all, that a peer can be sent now.
+    /// The largest packet that a peer can be sent now, in bytes, header included.
     #[inline(always)]
     pub(crate) fn room_to(&self, peer: PeerId) -> usize {
         let index = self.peers[peer].route.index();

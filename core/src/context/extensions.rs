@@ -1,4 +1,4 @@
-//! What layers between core and the program keep with a context.
+//! State that layers between core and the program store with a context.
 
 use crate::sync::blocking::Mutex;
 use crate::transport::PeerId;

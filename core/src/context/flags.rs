@@ -1,4 +1,4 @@
-//! How tasks of one machine show each other, in memory, how far they have come in a barrier.
+//! Flags in mapped memory by which the tasks of a machine signal their progress in a barrier.
 //!
 //! Each task has an area that its peers map:
 //!
@@ -6,11 +6,11 @@
 //! | a line for each step | a word for each task | the first task's: rows of an exchange (row.rs) |
 //! ```
 //!
-//! In the line of a step its owner shows the number of the last barrier in which it has come there.
-//! In its word a peer says that it looks at these lines: then it needs no packet. Every line and
-//! every word has one writer. A peer that is about to sleep takes its word back, so that it is sent
-//! a packet, which wakes it. The owner shows, then looks at the word; the peer takes its word back,
-//! then looks once more: one of both sees the other's.
+//! In the line of a step, its owner stores the number of the last barrier in which it has reached
+//! that step. A peer that polls these lines sets its word: then it needs no packet. Every line and
+//! every word has one writer. A peer that is about to sleep clears its word, so that it is sent a
+//! packet, which wakes it. The owner stores, then reads the word; the peer clears its word, then
+//! polls once more: at least one of them sees the other's store.
 
 mod look;
 mod row;

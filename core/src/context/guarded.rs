@@ -1,8 +1,8 @@
 //! State of a layer above core that the context's own lock guards.
 //!
 //! Handlers run under the lock, and each call to core takes it. A second lock, for the layer's own
-//! state, would cost two more locked instructions for each access, which wait until everything
-//! written before has left the processor: above all a message to a peer.
+//! state, would add two locked instructions to each access. They wait until all earlier stores have
+//! left the processor, above all a message to a peer.
 
 use super::{Context, Shared};
 use crate::error::Result;
@@ -194,7 +194,7 @@ pub struct Access<'a, T> {
 impl<'a, T> Access<'a, T> {
     /// Waits until `done`, which has just said no, says yes, as [`Context::wait_until`] does.
     /// Others, handlers among them, may have the value meanwhile; it is the caller's again when
-    /// this returns, without taking the lock anew.
+    /// this returns, without taking the lock again.
     ///
     /// # Errors
     /// As for [`Context::wait_until`].

@@ -43,7 +43,7 @@ impl Context {
     pub(crate) fn queue_completion(&self, job: Job) {
         match self.shared.completions.push(job) {
             Queued::Waits => {}
-            // Whoever polls on its core lets it.
+            // A thread that polls on its core yields to it.
             Queued::BeginsSoon => self.shared.lock.announce_work(),
             Queued::WantsThread => {
                 let context = self.internal();

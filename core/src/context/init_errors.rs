@@ -1,4 +1,4 @@
-//! What can stand in the way of initialisation, as errors with the guide's codes and with reasons.
+//! Errors of initialisation, with the guide's codes and with reasons.
 
 use crate::bootstrap;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What the interfaces above core need beyond what programs do.
+//! Calls for the interfaces above core, which programs do not need.
 
 use super::adaptive_wait::look_until;
 use super::{CompletionHandler, Job};
@@ -12,15 +12,14 @@ use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
-/// How long [`Context::leave`] tries to get the lock, and then to get rid of what is still going
-/// out.
+/// How long [`Context::leave`] tries to take the lock, and then to send what is still queued.
 const PARTING: Duration = Duration::from_millis(500);
 
 impl Context {
-    /// Wakes the threads that sleep in this context, so that they look at their conditions again.
+    /// Wakes the threads that sleep in this context, so that they check their conditions again.
     ///
-    /// Whoever changed a condition did so with the [lock](Self::lock) held, else a thread that is
-    /// about to sleep notices it only after a while.
+    /// Change a condition with the [lock](Self::lock) held; otherwise a thread that is about to
+    /// sleep may notice the change late.
     pub fn wake(&self) {
         self.shared.wake_sleepers();
     }
@@ -35,12 +34,12 @@ impl Context {
         self.queue_completion(Job { handler, reply: None, peer: self.task(), life: 0, target_counter: 0 });
     }
 
-    /// Waits until `done` says so or the deadline passes (false), making progress now and then and
-    /// sleeping in between. Unlike the other waits it goes on when tasks die: whoever waits here
-    /// watches for that itself.
+    /// Waits until `done` returns true (the result is true) or the deadline passes (false). Makes
+    /// progress and sleeps in between. Unlike the other waits it continues when tasks die: the
+    /// caller checks for that itself.
     ///
     /// # Errors
-    /// The call was made from within a handler that runs inline.
+    /// The call was made from a handler that runs inline.
     pub fn wait_quietly(&self, mut done: impl FnMut() -> bool, deadline: Option<Instant>) -> Result<bool> {
         self.usable()?;
         self.may_wait("wait")?;
@@ -58,15 +57,15 @@ impl Context {
         ended.map(|()| done)
     }
 
-    /// Hands an error that belongs to no call to whoever registered for them.
+    /// Passes an error that belongs to no call to the registered error handlers.
     pub fn raise(&self, error: crate::Error, peer: PeerId) {
         self.locked().report(error, peer);
     }
 
-    /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending
-    /// this process is the caller's.
+    /// Ends the whole job: asks the launcher to end the other tasks with this exit code. The caller
+    /// ends its own process.
     pub fn abort(&self, code: i32, message: &str) {
-        // Whoever holds the handle is leaving the job in good order: that is as good.
+        // The thread that holds the handle is leaving the job in order: that is as good.
         if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock()
             && let Err(e) = bootstrap.abort(code, message)
         {
@@ -74,8 +73,8 @@ impl Context {
         }
     }
 
-    /// Says goodbye to the other tasks because the process ends, without ending the context: waits
-    /// for nobody, joins no thread, may be called at exit whatever else goes on.
+    /// Takes leave of the other tasks because the process is about to exit, without terminating the
+    /// context. Waits for no task and joins no thread; can be called at exit at any time.
     pub fn leave(&self) {
         if self.usable().is_err() || !self.lock_within(PARTING) {
             return;
@@ -100,13 +99,13 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Tells everybody that this task's silence will be no failure.
+    /// Tells all tasks that this task's coming silence is not a failure.
     pub(super) fn say_goodbye(&mut self) {
-        // Whoever has got to know this task is known from here on.
+        // Tasks that have contacted this one are known from here on.
         self.progress();
         for peer in 0..self.shared().tasks {
             let up = self.peers[peer].state == PeerState::Up;
-            // Whoever never had to do with this task won't miss it.
+            // Tasks without contact with this one won't miss it.
             if up && peer != self.shared().task && self.has_contact(peer) {
                 self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
             }
@@ -117,7 +116,7 @@ impl Locked<'_> {
 }
 
 impl Context {
-    /// Counts bytes that no packet carried.
+    /// Adds bytes that no packet carried to the statistics.
     #[inline(always)]
     pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
         self.shared.count_direct(target, direction, len);

@@ -6,11 +6,11 @@ use crate::sync::{AtomicU32, AtomicU64};
 use crate::transport::{Caps, PeerId, RegionInfo, TransportError};
 use std::ptr::NonNull;
 
-/// Memory that belongs to this task and that every task can put to, get from and change atomically:
-/// through shared memory without any call of Lapis at either side, otherwise by messages.
+/// Memory of this task that every task can put to, get from and change atomically: through shared
+/// memory without a message, otherwise by messages.
 ///
-/// Peers may write to it at any time, so it is never a Rust slice: copy in and out, or use the
-/// atomics.
+/// Peers may write to it at any time, so it is never a Rust slice: copy into it and out of it, or
+/// use the atomics.
 #[derive(Debug)]
 pub struct Memory {
     context: Context,
@@ -32,10 +32,11 @@ unsafe impl Send for Memory {}
 // SAFETY: threads that use it at the same time copy, or use atomics, as peers do.
 unsafe impl Sync for Memory {}
 
-/// A task's [`Memory`] as others name it. Send it in a message or exchange it; a few plain numbers.
+/// The name of a task's [`Memory`] for other tasks: plain data that can be sent in a message or
+/// exchanged collectively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteMemory {
-    /// Whose memory it is.
+    /// The task whose memory it is.
     pub task: PeerId,
     /// First byte, in that task's address space.
     pub addr: u64,
@@ -44,10 +45,10 @@ pub struct RemoteMemory {
 }
 
 impl RemoteMemory {
-    /// Bytes of the plain form.
+    /// Length of the encoded form in bytes.
     pub const SIZE: usize = 20;
 
-    /// The plain form.
+    /// The encoded form, for messages.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut out = [0; Self::SIZE];
         out[..4].copy_from_slice(&self.task.to_le_bytes());
@@ -69,10 +70,10 @@ impl RemoteMemory {
 }
 
 impl Context {
-    /// Allocates zeroed memory that peers reach as directly as the transports allow.
+    /// Allocates `len` bytes of zeroed memory that peers reach as directly as the transports allow.
     ///
     /// # Errors
-    /// No room: the message names the variable that sets how much there is.
+    /// No room is left: the message names the variable that sets the limit.
     #[doc(alias = "lapis_alloc")]
     pub fn alloc(&self, len: usize) -> Result<Memory> {
         self.usable()?;
@@ -98,7 +99,7 @@ impl Context {
         Ok(Memory { context: self.clone(), base, len, region })
     }
 
-    /// Allocates memory for an interface above that frees it itself by address.
+    /// Allocates memory for a layer above that frees it by address.
     ///
     /// # Errors
     /// As for [`alloc`](Self::alloc).
@@ -119,7 +120,7 @@ impl Context {
         Ok(info)
     }
 
-    /// Gives back what [`alloc_raw`](Self::alloc_raw) gave.
+    /// Frees memory of [`alloc_raw`](Self::alloc_raw).
     ///
     /// # Safety
     /// `info` came from this context's `alloc_raw`, and nobody uses the memory any more.
@@ -142,7 +143,7 @@ impl Context {
     }
 }
 
-/// Memory of the program's own that peers reach as long as this lives. See [`Context::register`].
+/// Memory of the program that peers can reach while this value lives. See [`Context::register`].
 #[derive(Debug)]
 pub struct Registered {
     context: Context,
@@ -160,7 +161,7 @@ impl Registered {
         Self { context: context.clone(), base, len }
     }
 
-    /// The name to give to other tasks.
+    /// The name of this memory for other tasks.
     pub fn remote(&self) -> RemoteMemory {
         RemoteMemory { task: self.context.task(), addr: self.base.addr().get() as u64, len: self.len as u64 }
     }
@@ -212,15 +213,15 @@ impl Memory {
         self.base.as_ptr()
     }
 
-    /// The name to give to other tasks.
+    /// The name of this memory for other tasks.
     pub fn remote(&self) -> RemoteMemory {
         RemoteMemory { task: self.context.task(), addr: self.base.addr().get() as u64, len: self.len as u64 }
     }
 
-    /// Copies `bytes` in at `offset`.
+    /// Copies `bytes` into the memory at `offset`.
     ///
     /// # Panics
-    /// Beyond the end.
+    /// The range exceeds the memory.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
         // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of
@@ -228,10 +229,10 @@ impl Memory {
         unsafe { std::ptr::copy(bytes.as_ptr(), self.base.as_ptr().add(offset), bytes.len()) };
     }
 
-    /// Copies bytes from `offset` out.
+    /// Copies bytes out of the memory, from `offset` on.
     ///
     /// # Panics
-    /// Beyond the end.
+    /// The range exceeds the memory.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
         // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of
@@ -242,7 +243,7 @@ impl Memory {
     /// The 64-bit variable at `offset`, for the processor's atomics; peers' atomics act on it too.
     ///
     /// # Panics
-    /// Beyond the end or misaligned.
+    /// The variable exceeds the memory or is misaligned.
     pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 8);
         assert!(offset.is_multiple_of(8), "offset {offset} of a 64-bit variable is not a multiple of 8");
@@ -253,7 +254,7 @@ impl Memory {
     /// The 32-bit variable at `offset`.
     ///
     /// # Panics
-    /// Beyond the end or misaligned.
+    /// The variable exceeds the memory or is misaligned.
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, 4);
         assert!(offset.is_multiple_of(4), "offset {offset} of a 32-bit variable is not a multiple of 4");

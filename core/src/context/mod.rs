@@ -3,15 +3,14 @@
 //! * `shared`, `locked`, `one_reference`: what a context is, and the guard of its lock, through
 //!   which all others reach the state;
 //! * `builder`, `connect`, `card`, `init_errors`, `host_topology`: initialisation;
-//! * `progress`, `poll`, `moderation`, `datagrams`: looking at the links, and handling what has
-//!   arrived;
+//! * `progress`, `poll`, `moderation`, `datagrams`: polling the links, and handling arrivals;
 //! * `wait`, `adaptive_wait`, `adaptive_spin`, `sleep`, `sleepers`: waiting;
-//! * `handler_threads`, `notify`: running what the program is told by;
-//! * `contact`: getting to know peers that are needed for the first time;
+//! * `handler_threads`, `notify`: running completion handlers and other notifications;
+//! * `contact`: first contact with peers;
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
-//! * `steps`, `flags`: what a task does in a barrier, and how it shows that in memory;
-//! * `silence`, `restart`: peers that fall silent, and those that are started anew;
-//! * `tell`: what others see of the context on its status page;
+//! * `steps`, `flags`: the steps of a barrier, and the flags in memory that signal them;
+//! * `silence`, `restart`: peers that fall silent, and peers that are restarted;
+//! * `status_page`: what the context publishes about itself;
 //! * `attributes`, `interface`, `service`, `extensions`, `guarded`: for the interfaces and layers
 //!   above;
 //! * `terminate`, `fork_guard`: the end.
@@ -46,9 +45,9 @@ mod shared;
 mod silence;
 mod sleep;
 mod sleepers;
+mod status_page;
 mod steps;
 mod tally;
-mod tell;
 mod terminate;
 mod wait;
 mod window;
@@ -72,7 +71,7 @@ pub use shared::{
     CallHeaderHandler, CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks,
     RestHandler, SleepHandler,
 };
-pub(crate) use tell::Awaited;
+pub(crate) use status_page::Awaited;
 pub(crate) use wait::Checked;
 
 use self::tally::Fetch;
@@ -103,8 +102,8 @@ impl Context {
         self.shared.tasks
     }
 
-    /// Which of the process's contexts this is; contexts of equal number in different tasks talk to
-    /// each other.
+    /// The number of this context within its process; contexts of equal number in different tasks
+    /// communicate with each other.
     pub fn number(&self) -> u32 {
         self.shared.number
     }
@@ -114,7 +113,7 @@ impl Context {
         &self.shared.config
     }
 
-    /// Every transport that was considered, with the verdict.
+    /// Every transport that was considered, and whether it is used.
     pub fn transports(&self) -> &[crate::transport::Candidate] {
         &self.shared.candidates
     }
@@ -125,7 +124,7 @@ impl Context {
         (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
     }
 
-    /// What each open transport says of itself at present, for people, with its name.
+    /// The name of each open transport, and a readable description of its present state.
     pub fn transport_notes(&self) -> Vec<(&'static str, String)> {
         self.locked().links.open.iter_mut().map(|link| (link.name(), link.present_note())).collect()
     }
@@ -151,7 +150,7 @@ impl Context {
     /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock
     /// sharing").
     ///
-    /// Every call takes the lock itself; whoever holds it already nests.
+    /// Every call takes the lock itself; it is recursive.
     pub fn lock(&self) {
         self.shared.lock.acquire_for_program();
     }
@@ -161,15 +160,15 @@ impl Context {
         self.shared.lock.try_acquire_for_program()
     }
 
-    /// Begins a call of a program which shares the lock or has handlers, for interfaces whose
-    /// programs may have signal handlers. Unless the answer is [`Call::Amid`], which makes any
-    /// other method unsound to call now, [`end_call`](Self::end_call) follows.
+    /// Begins a call of a program that shares the lock or has handlers, for interfaces whose
+    /// programs may have signal handlers. After [`Call::Amid`] no other method may be called;
+    /// otherwise [`end_call`](Self::end_call) must follow.
     #[inline(always)]
     pub fn begin_call(&self) -> Call {
         self.shared.lock.begin_call()
     }
 
-    /// Ends a call: if it nested, code of the program goes on with the lock.
+    /// Ends a call. If it was nested, the program's code continues with the lock held.
     #[inline(always)]
     pub fn end_call(&self, call: Call) {
         if call == Call::Nested {
@@ -177,7 +176,7 @@ impl Context {
         }
     }
 
-    /// Runs code of the program, from within the library: calls that it makes nest.
+    /// Runs code of the program from within the library; calls that it makes are nested.
     #[inline(always)]
     pub fn lending<T>(&self, run: impl FnOnce() -> T) -> T {
         self.shared.lock.lend();
@@ -186,8 +185,8 @@ impl Context {
         outcome
     }
 
-    /// As [`lending`](Self::lending), for what the library calls with the lock held only: header
-    /// handlers.
+    /// As [`lending`](Self::lending), for code that the library calls only with the lock held:
+    /// header handlers.
     #[inline(always)]
     pub fn lending_held<T>(&self, run: impl FnOnce() -> T) -> T {
         self.shared.lock.lend_held();
@@ -196,8 +195,8 @@ impl Context {
         outcome
     }
 
-    /// The lock that the thread has taken is the program's: its calls nest until it gives the lock
-    /// back.
+    /// Marks the lock that this thread has taken as the program's: its calls are nested until it
+    /// releases the lock.
     pub fn lend(&self) {
         self.shared.lock.lend();
     }
@@ -207,9 +206,9 @@ impl Context {
         self.shared.lock.held_by_me()
     }
 
-    /// Gives back one level of [`lock`](Self::lock). The calling thread must have taken it so;
-    /// otherwise nothing happens and the answer is false: handlers that run while the library holds
-    /// the lock can't take it away.
+    /// Releases one level of [`lock`](Self::lock). Returns false, and does nothing, if the calling
+    /// thread has not taken the lock that way: handlers that run while the library holds the lock
+    /// can't release it.
     pub fn unlock(&self) -> bool {
         self.shared.lock.release_for_program()
     }

@@ -1,17 +1,17 @@
-//! Interrupt moderation: while the program polls all the time, arrivals need no interrupt.
+//! Interrupt moderation: while the program polls continuously, arrivals need no interrupts.
 //!
-//! In interrupt mode each call that polls would take the links' interrupts away when it begins and
-//! give them back when it ends. That is a word in shared memory, which whoever sends has to fetch
-//! anew for each message, and a fence on both sides; between distant cores several times what a
-//! message takes. So when calls that poll follow each other closely, interrupts are left out, and
-//! the progress thread looks by the clock instead whether the program still polls. When it does
-//! not, interrupts are there again. One call between two of these looks is enough to go on; such a
-//! call may find what it waits for without a look at everything, which the progress thread does
-//! then. While a thread of the program sleeps for an arrival, interrupts are not left out.
+//! In interrupt mode each polling call would disable the links' interrupts at its beginning and
+//! enable them at its end. That takes a store to a word in shared memory, which senders then have
+//! to fetch again for each message, and a fence on both sides; between distant cores this costs
+//! several times as much as a message. So when polling calls follow each other closely, interrupts
+//! stay disabled, and the progress thread checks periodically whether the program still polls. If
+//! it does not, interrupts are enabled again. One call between two checks suffices. As such a call
+//! may find what it waits for without polling everything, the progress thread does that at its
+//! checks. While a thread of the program sleeps for an arrival, interrupts are enabled.
 //!
-//! What arrives just after the program has stopped polling waits for up to two of these looks: 0.3
-//! ms, or a fiftieth of the time for which it has polled, up to 2 ms. Whatever comes later
-//! interrupts at once.
+//! A message that arrives just after the program has stopped polling waits for up to two checks:
+//! 0.3 ms, or a fiftieth of the time for which the program has polled, up to 2 ms. Later arrivals
+//! interrupt at once.
 
 mod switch;
 

@@ -1,4 +1,4 @@
-//! Telling whoever wants to know of an operation's end.
+//! Notification of an operation's end.
 
 use super::{Context, Locked, Notify};
 use crate::completion::Plain;

@@ -1,5 +1,5 @@
-//! In debug builds: whether a `Locked` of this thread is at work when another one is made. The
-//! compiler can't see that, for both are made of the same context.
+//! In debug builds: whether a `Locked` of this thread is in use when another one is created. The
+//! compiler can't check that, because both borrow the context.
 
 #[cfg(debug_assertions)]
 use crate::sync::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Calls that poll: they look for arrivals without waiting. They look at the lanes first, which
-//! cost little and mostly have what comes next, then at everything.
+//! Calls that poll: they check for arrivals without waiting. They poll the lanes first, which are
+//! cheap and usually have the next message, then everything.
 
 use super::progress::Polled;
 use super::wait::Checked;

@@ -67,19 +67,19 @@ impl Context {
         let context = self.internal();
         let started = self.start_thread("lapis-progress", move || context.serve());
         if started.is_err() {
-            // Whoever needs it next tries again.
+            // The next call that needs it tries again.
             self.shared.progress_thread.store(false, Ordering::Relaxed);
         }
         started
     }
 
-    /// The progress thread: sleeps until something arrives that nobody polls for.
+    /// The progress thread: sleeps until something arrives while no thread polls.
     fn serve(&self) {
         let mut idle = AdaptiveWait::new();
         // SYNC: pairs with the Release in `terminate`.
         while !self.shared.terminated.load(Ordering::Acquire) {
             if !self.interrupts() {
-                // Polling mode: nobody wakes us; stay in case that the program needs us again soon.
+                // Polling mode: this thread is not woken; it stays in case it is needed again soon.
                 std::thread::park_timeout(RETIRES_AFTER);
                 if self.retires() {
                     return;
@@ -108,7 +108,7 @@ impl Context {
                 continue;
             }
             // The core is the program's, which computes: nothing is spun for.
-            locked.mind_silence();
+            locked.check_silence();
             if locked.arm()
                 && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
             {
@@ -187,7 +187,7 @@ impl Locked<'_> {
         if handled > 0 {
             self.shared().wake_sleepers();
         }
-        self.mind_silence_seldom();
+        self.check_silence_periodically();
         handled
     }
 
@@ -209,7 +209,7 @@ impl Locked<'_> {
         }
         state.dispatching += 1;
         for at in 0..n {
-            // While packets are dispatched nobody polls: the array stays as it is.
+            // While packets are dispatched no thread polls: the array stays unchanged.
             let event = self.links.polled[at];
             self.dispatch(path, &event);
         }
@@ -217,7 +217,7 @@ impl Locked<'_> {
         n
     }
 
-    /// A link that answers with an error instead of events: everybody behind it is lost.
+    /// A link that returned an error instead of events: all peers behind it are lost.
     #[cold]
     pub(super) fn link_broken(&mut self, index: usize, status: Status) -> usize {
         for peer in 0..self.shared().tasks {

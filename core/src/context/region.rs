@@ -1,4 +1,4 @@
-//! Memory of tasks as values to work on: one's own and attached memory of others, behind one trait.
+//! Memory of tasks as values: this task's own and attached memory of others, behind one trait.
 
 use super::{Context, Memory, RemoteMemory};
 use crate::error::{Error, Result};
@@ -11,29 +11,29 @@ use std::ptr::NonNull;
 
 /// Registered memory of some task: where it is, and how this task reaches it.
 ///
-/// Layers above keep `Box<dyn MemoryRegion>` (which can be cloned) for memory of either kind.
+/// Layers above store `Box<dyn MemoryRegion>`, which can be cloned, for memory of either kind.
 pub trait MemoryRegion: DynClone + std::fmt::Debug + Send + Sync {
-    /// Whose it is, its address there and its length.
+    /// Its task, address and length.
     fn remote(&self) -> RemoteMemory;
 
-    /// Where it is mapped in this address space, if it is: then loads, stores and atomics need no
+    /// Its address in this address space if it is mapped, so that loads, stores and atomics need no
     /// call.
     fn as_local_ptr(&self) -> Option<NonNull<u8>>;
 }
 
 dyn_clone::clone_trait_object!(MemoryRegion);
 
-/// A task's memory, attached: the way to it has been looked up once.
+/// Attached memory of a task: how to reach it has been determined once.
 ///
-/// Through shared memory a [`put`](Self::put) is a copy, an atomic an instruction; otherwise they
-/// are the messages that [`Context::put_bytes`] and its kin send.
+/// Through shared memory a [`put`](Self::put) is a copy and an atomic is one instruction; otherwise
+/// they send the messages of [`Context::put_bytes`] and its relatives.
 #[derive(Clone, Debug)]
 pub struct Attached {
     context: Context,
     remote: RemoteMemory,
     /// Where it is mapped.
     local: Option<NonNull<u8>>,
-    /// The same, where operations need not ask whether the memory is still there.
+    /// The same, if operations need not check whether the memory is still mapped.
     direct: Option<NonNull<u8>>,
 }
 
@@ -47,7 +47,7 @@ impl Context {
     /// Attaches memory of any task, this one included.
     ///
     /// # Errors
-    /// The task is none of the job's.
+    /// The task is not one of the job.
     pub fn attach(&self, remote: RemoteMemory) -> Result<Attached> {
         self.usable()?;
         self.check_target(remote.task)?;
@@ -70,10 +70,10 @@ impl MemoryRegion for Attached {
 
 impl Attached {
     /// Copies `data` to `offset`; returns when `data` may be reused. A [fence](Context::fence)
-    /// makes sure that it is there.
+    /// guarantees that it has arrived.
     ///
     /// # Errors
-    /// Beyond the end; a target that is down.
+    /// The range exceeds the memory; the target is down.
     #[inline(always)]
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<()> {
         match self.place(offset, data.len() as u64)? {
@@ -100,16 +100,16 @@ impl Attached {
         Ok(())
     }
 
-    /// Adds to the 64-bit variable at `offset`; gives its previous value.
+    /// Adds to the 64-bit variable at `offset`; returns its previous value.
     ///
     /// # Errors
-    /// Beyond the end or misaligned; a target that is down.
+    /// The variable exceeds the memory or is misaligned; the target is down.
     #[inline(always)]
     pub fn fetch_add(&self, offset: u64, operand: u64) -> Result<u64> {
         self.atomic(offset, RmwOp::FetchAndAdd, operand, 0)
     }
 
-    /// Replaces the 64-bit variable at `offset`; gives its previous value.
+    /// Replaces the 64-bit variable at `offset`; returns its previous value.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).
@@ -118,7 +118,8 @@ impl Attached {
         self.atomic(offset, RmwOp::Swap, value, 0)
     }
 
-    /// Replaces the 64-bit variable at `offset` if it is `expected`; gives its previous value.
+    /// Replaces the 64-bit variable at `offset` if it equals `expected`; returns its previous
+    /// value.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).

@@ -1,8 +1,8 @@
-//! Tasks that are started anew: finding the process that has taken a dead one's place.
+//! Tasks that are restarted: finding the process that has replaced a dead one.
 //!
-//! A task publishes its card (what `builder.rs` exchanges) under its number. Whoever has reason to
-//! think that a peer's process is another one now looks there. A new process is reached over a
-//! datagram link only: its incarnations are told apart by the packet engine, and nothing of the old
+//! A task publishes its card (which `builder.rs` exchanges) under its number. If there is a sign
+//! that a peer has a new process, its card is looked up there. A new process is reached over a
+//! datagram link only: the packet engine distinguishes its incarnations, and no memory of the old
 //! process is mapped.
 
 use super::card::{address_in, card_key, epoch_of, plain_address};
@@ -45,7 +45,7 @@ impl Context {
                 Error::NotAllowed {
                     call: "LAPI_ADD_UDP_DEST_PORT",
                     place: "in a job whose tasks find each other by themselves",
-                    remedy: "leave it out: a task that is started anew is found, too",
+                    remedy: "leave it out: a task that is restarted is found, too",
                 }
             } else {
                 let what = format!("path {path} of {paths} to task {target}");
@@ -71,7 +71,7 @@ impl Context {
                 true => Err(Error::NotAllowed {
                     call: "LAPI_ADD_UDP_DEST_PORT",
                     place: "for a task that was reached over shared memory and has ended",
-                    remedy: "set LAPI_USE_SHM=no in all tasks of a job that is to take up tasks started anew",
+                    remedy: "set LAPI_USE_SHM=no in all tasks of a job that is to take up tasks that were restarted",
                 }),
             };
         }
@@ -85,14 +85,14 @@ impl Context {
         })
     }
 
-    /// How often everything began anew with any task. Costs no more than a look, so that waits may
-    /// ask.
+    /// How often everything started again with any task. Costs no more than a look, so that waits
+    /// may ask.
     pub fn beginnings(&self) -> u32 {
         self.shared.beginnings.load(Ordering::Relaxed)
     }
 
-    /// How often everything began anew with a task: it was purged, has purged this one, or was
-    /// started anew. 0 for this task itself.
+    /// How often everything started again with a task: it was purged, has purged this one, or was
+    /// restarted. 0 for this task itself.
     pub fn beginnings_with(&self, peer: PeerId) -> u32 {
         if peer >= self.shared.tasks {
             return 0;

@@ -1,6 +1,6 @@
-//! What a layer between core and the program needs, such as that of collectives: a header handler
-//! that takes no number away from the program, state that lives as long as the context, and facts
-//! about other tasks.
+//! Services for layers between core and the program, such as collectives: a header handler outside
+//! of the program's numbers, state that lives as long as the context, and facts about other
+//! tasks.
 
 use super::{Context, HandlerId, Locked};
 use super::{Delivery, Handler};
@@ -42,8 +42,8 @@ impl Context {
     }
 
     /// Lets `watch` be told of each task that can't be reached any more, or with which everything
-    /// begins anew: it died, has terminated its context, was purged, has purged this task or was
-    /// started anew. It is called under the lock, from within whatever noticed, and should leave
+    /// starts again: it died, has terminated its context, was purged, has purged this task or was
+    /// restarted. It is called under the lock, from within whatever noticed, and should leave
     /// what sends or waits to [a handler thread](Self::run_on_handler_thread). It goes with the
     /// context, so it must not keep the context. There is one; the first counts.
     pub fn watch_peers(&self, watch: impl Fn(&Self, PeerId) + Send + Sync + 'static) {
@@ -76,7 +76,7 @@ impl Context {
         self.usable().is_ok()
     }
 
-    /// Whether others want the cores that this task's threads run on, so that who waits had better
+    /// Whether others want the cores that this task's threads run on, so that who waits should
     /// give them away.
     #[inline]
     pub fn is_crowded(&self) -> bool {
@@ -96,7 +96,7 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// A peer can't be reached any more, or everything begins anew with it.
+    /// A peer can't be reached any more, or everything starts again with it.
     #[cold]
     pub(crate) fn tell_watch(&mut self, peer: PeerId) {
         if let Some(watch) = self.shared().extensions.watch.get() {

@@ -85,7 +85,7 @@ pub(crate) struct Shared {
     pub(super) moderation: Moderation,
     pub(super) bootstrap: Mutex<Box<dyn Bootstrap>>,
     pub(super) users: AtomicUsize,
-    /// How often everything began anew with a peer, whichever.
+    /// How often everything started again with a peer, whichever.
     pub(crate) beginnings: AtomicU32,
     /// Bytes that went to and came from tasks without any packet.
     pub(crate) tallies: Tallies,

@@ -1,10 +1,10 @@
 //! Peers that fall silent, and deaths that the launcher knows of.
 //!
-//! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody
-//! acknowledges, nor what goes past the datagrams of a link with an engine. There, a task that
-//! waits, polls or has no room asks each peer that owes it something for a sign of life, now and
-//! then. A peer answers whenever it is within a call of the library, or in interrupt mode. If it
-//! has not answered for as long as TIMEOUT says, it counts as lost.
+//! A packet engine notices by itself that a peer acknowledges nothing. Over other links, and by the
+//! datagram bypass of a link with an engine, nothing is acknowledged. There, a task that waits,
+//! polls or has no room periodically asks each peer that owes it something for a sign of life. A
+//! peer answers whenever it is within a call of the library, or in interrupt mode. If it has not
+//! answered for TIMEOUT seconds, it counts as lost.
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
@@ -16,10 +16,10 @@ use crate::transport::{Caps, Link, PeerId};
 use crate::wire::{Header, Kind};
 use std::time::Duration;
 
-/// From one look at the peers to the next.
+/// Time between two checks of the peers.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// Looks at the links from one glance at the clock to the next, in loops that never sleep.
+/// Polls of the links between two readings of the clock, in loops that never sleep.
 const LOOKS: u32 = 4096;
 
 /// A sign of life is asked for after this part of TIMEOUT.
@@ -40,30 +40,29 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Looks at the peers if some thousand looks at the links were made since the last time: they
-    /// may take place in a loop that never sleeps.
+    /// Checks the peers every few thousand polls of the links, for loops that never sleep.
     #[inline(always)]
-    pub(super) fn mind_silence_seldom(&mut self) {
+    pub(super) fn check_silence_periodically(&mut self) {
         let vigil = &mut self.peers.vigil;
         vigil.looks += 1;
         if vigil.looks >= LOOKS {
             vigil.looks = 0;
-            self.mind_silence();
+            self.check_silence();
         }
     }
 
     /// Asks silent peers for a sign of life, and gives up those that have given none for too long.
     #[cold]
     #[inline(never)]
-    pub(super) fn mind_silence(&mut self) {
+    pub(super) fn check_silence(&mut self) {
         let now = self.shared().clock.elapsed();
         let state = &mut **self;
         if state.dispatching > 0 || now < state.peers.vigil.next {
             return;
         }
         state.peers.vigil.next = now + BETWEEN;
-        self.tell_status();
-        self.hear_of_deaths();
+        self.publish_status();
+        self.handle_reported_deaths();
         if *self.shared().config.notimeout.get() {
             return;
         }
@@ -82,7 +81,7 @@ impl Locked<'_> {
                 let question = Header::new(Kind::Fence, 0, u64::from(p.confirmed));
                 self.reply_packet(peer, &question, &[]);
             } else if p.silence.asked && silent >= limit {
-                // If the program's error handler wants to go on, the wait begins anew.
+                // If the program's error handler wants to go on, the wait starts again.
                 p.silence.since = Some(now);
                 self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life");
             }
@@ -98,9 +97,9 @@ impl Locked<'_> {
         }
     }
 
-    /// The launcher knows which tasks have ended, whatever transport leads to them.
-    fn hear_of_deaths(&mut self) {
-        // Somebody asks the store for something: there will be another time.
+    /// Handles deaths that the launcher has reported, whatever transport leads to the tasks.
+    fn handle_reported_deaths(&mut self) {
+        // Another thread is using the store: the next check comes soon.
         let Ok(mut job) = self.shared().bootstrap.try_lock() else { return };
         let ended = job.ended();
         drop(job);
@@ -120,8 +119,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A transport that can't know of deaths is told of one: what it has under way with the task
-    /// would otherwise end when the network gives up, or never.
+    /// Informs a transport that can't detect deaths: its outstanding operations with the task would
+    /// otherwise end when the network gives up, or never.
     fn end_transfers(&mut self, task: PeerId) {
         let ignorant = |link: &&mut Link| !link.caps().intersects(Caps::PEER_FAILURE | Caps::DATAGRAM);
         if let Some(link) = self.link_to(task).filter(ignorant) {
@@ -146,10 +145,10 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether something is under way with a peer that only it can end, and that no engine looks
-    /// after.
+    /// Whether something is outstanding that only the peer can complete, and that no engine
+    /// monitors.
     fn owes(&mut self, peer: PeerId) -> bool {
-        let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.carries_past(link, peer));
+        let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.can_bypass(link, peer));
         let p = &self.peers[peer];
         let unanswered = !p.answered.reached(p.next_operation);
         p.state == PeerState::Up
@@ -157,7 +156,7 @@ impl State {
                 None => {
                     p.awaited > 0 || p.confirmed != p.next_message || unanswered || self.sending.has_for(peer)
                 }
-                // The engine sees to all but what goes past it.
+                // The engine monitors all but what bypasses it.
                 Some(past) => past && (p.silence.held_up || unanswered),
             }
     }

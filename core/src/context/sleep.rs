@@ -1,4 +1,4 @@
-//! Sleeping until something arrives, and waking those who sleep.
+//! Sleeping until something arrives, and waking sleeping threads.
 
 use super::adaptive_wait::nap;
 use super::sleepers::{NAP, Who};
@@ -6,7 +6,7 @@ use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
 
-/// Longest sleep in one piece: a bound for what nobody would wake us for.
+/// Longest sleep in one piece: a bound for events that wake no thread.
 pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
 
 impl Locked<'_> {
@@ -40,7 +40,7 @@ impl Locked<'_> {
         }
         let armed = self.arm();
         // A link that has something is no longer armed, not for those either who sleep already.
-        // Whoever finds it handles it, unless it has what it waits for before.
+        // The thread that finds it handles it, unless its wait has ended before.
         self.links.unarmed = !armed && s.count.load(Ordering::Relaxed) > 1;
         let limit = self.links.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {
@@ -60,7 +60,7 @@ impl Locked<'_> {
 }
 
 impl Shared {
-    /// Wakes everybody who sleeps in the context, because something may have changed for them.
+    /// Wakes all threads that sleep in the context, because their conditions may have changed.
     #[inline(always)]
     pub(crate) fn wake_sleepers(&self) {
         // SYNC: Relaxed is enough: whoever goes to sleep checks its condition under the lock after

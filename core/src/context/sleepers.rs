@@ -1,4 +1,4 @@
-//! Who sleeps inside a context, and on which links.
+//! The threads that sleep inside a context, and the links that they sleep on.
 
 use crate::state::Peer;
 use crate::sync::futex::{wait_on, wake_all};
@@ -43,16 +43,16 @@ impl Sleepers {
     }
 }
 
-/// The longest sleep where something may come that wakes nobody.
+/// The longest sleep if arrivals are possible that wake no thread.
 pub(super) const NAP: Duration = Duration::from_millis(1);
 
 /// How threads sleep on the links over which something may come. With one of them a thread sleeps
 /// as that link has it, with several on their descriptors, which takes longer to begin and to end.
 pub(crate) struct LinkSleepers {
     all: Box<[LinkSleeper]>,
-    /// Some peer is reached over a link on which nobody can sleep.
+    /// Some peer is reached over a link on which threads can't sleep.
     blind: bool,
-    /// How often somebody was to be woken.
+    /// The number of wake-up calls.
     calls: AtomicU32,
     /// The program's threads, of which one sleeps on the links at a time, and the progress thread.
     threads: [LinkThread; 2],
@@ -65,8 +65,8 @@ pub(super) enum Who {
     Progress = 1,
 }
 
-/// Who has been called before it sleeps does not sleep. Who sleeps and has been called is woken by
-/// the ring of a link; and if another thread has taken that, by this one.
+/// A thread that has been called before it sleeps does not sleep. A sleeping thread that has been
+/// called is woken by the ring of a link, or by another thread that has taken that ring.
 struct LinkThread {
     asleep: AtomicBool,
     /// Calls that it had taken notice of before it went to sleep.
@@ -83,7 +83,7 @@ struct LinkSleeper {
 /// A link, as something to sleep on.
 #[derive(Clone, Copy)]
 struct Offer {
-    /// It wakes whoever sleeps on it.
+    /// It wakes the threads that sleep on it.
     wakes: bool,
     /// It reaches other tasks.
     far: bool,
@@ -183,7 +183,7 @@ impl LinkSleepers {
         }
     }
 
-    /// Ends the sleep of whoever sleeps.
+    /// Wakes the sleeping threads.
     pub(crate) fn wake(&self) {
         // SYNC: pairs with the loads in `sleep_unless_called` and `is_called`.
         self.calls.fetch_add(1, Ordering::SeqCst);

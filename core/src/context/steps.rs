@@ -1,4 +1,4 @@
-//! What a task does in a barrier of all tasks, and in an exchange: the choice among schedules.
+//! The steps of a task in a barrier of all tasks, and in an exchange: the choice among schedules.
 
 use super::card::cores_of;
 use crate::transport::PeerId;
@@ -12,7 +12,7 @@ const CORES_OF_A_ROOT: usize = 32;
 /// Radix of the trees on machines with a core for each task.
 const RADIX: usize = 4;
 
-/// The steps of a task. Everybody chooses by everybody's card, and so the same.
+/// The steps of a task. All tasks choose by the cards of all, and so choose the same.
 ///
 /// A barrier in rounds needs as many switches in each round as there are tasks on a core. Where all
 /// tasks of a machine meet at the first of them, each has the core once.
@@ -43,7 +43,7 @@ fn here(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> (usize, bool) {
 }
 
 /// Whether all tasks meet at the first one in exchanges: if they do in barriers, on one machine.
-/// Everybody decides by everybody's card, and so the same.
+/// All tasks decide by the cards of all, and so decide the same.
 pub(super) fn exchanges_meet(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> bool {
     here(me, cards, hosts) == (cards.len(), true)
 }

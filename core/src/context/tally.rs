@@ -1,10 +1,10 @@
 //! Statistics of bytes that move without packets: by stores through a window, or by a direct copy.
 //!
-//! The other task does nothing in such a copy, so it can't count it. Therefore each task keeps a
-//! page or two that its peers have mapped, with one cache line for each peer. A peer that copies
-//! counts there, in a line that nobody else writes. Both tasks read their statistics from these
-//! lines. Where a peer's memory is not mapped, this task counts in memory of its own, which the
-//! peer fetches by a direct copy when it is asked for its statistics.
+//! The other task takes no part in such a copy, so it can't count it. Therefore each task has a
+//! page or two that its peers map, with one cache line for each peer. A peer that copies counts
+//! there, in a line that only it writes. Both tasks read their statistics from these lines. Where a
+//! peer's memory is not mapped, this task counts in memory of its own, which the peer fetches by a
+//! direct copy when it is asked for its statistics.
 
 use super::card::{address_in, epoch_of};
 use crate::buffers::Direction;
@@ -117,7 +117,7 @@ pub(crate) struct Tallies {
 /// Whose counts are fetched for statistics: each costs a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fetch {
-    /// Everybody's: the program asks.
+    /// Those of all peers: the program asks.
     All,
     /// One task's, another one each time. What the others had counted when it was their turn is
     /// still known.
@@ -183,7 +183,7 @@ impl Tallies {
         }
     }
 
-    /// Those of a context that reaches nobody.
+    /// Those of a context that reaches no other task.
     #[cfg(all(test, not(loom)))]
     pub(super) fn alone() -> Self {
         let places = Places { mapped: 0, own: Arc::new([Line::default()]) };

@@ -2,7 +2,7 @@
 
 use super::AdaptiveWait;
 use super::sleep::SLEEP_IN_PIECES;
-use super::tell::{Awaited, Told};
+use super::status_page::{Awaited, PublishedWait};
 use super::{Context, Locked};
 use crate::counter::Counter;
 use crate::error::{Error, Result};
@@ -123,11 +123,11 @@ impl Locked<'_> {
         asked: bool,
         mut check: impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R> {
-        let mut told = Told::default();
+        let mut published = PublishedWait::default();
         self.begin_polling();
-        let result = self.wait_locked(&awaited, asked, &mut told, &mut check);
+        let result = self.wait_locked(&awaited, asked, &mut published, &mut check);
         self.end_polling();
-        told.end(self);
+        published.end(self);
         result.map_err(|e| *e)
     }
 
@@ -136,7 +136,7 @@ impl Locked<'_> {
         &mut self,
         awaited: &Awaited<'_>,
         mut asked: bool,
-        told: &mut Told,
+        published: &mut PublishedWait,
         check: &mut impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R, Box<Error>> {
         let mut idle = AdaptiveWait::new();
@@ -155,10 +155,10 @@ impl Locked<'_> {
                 continue;
             }
             self.fail_if_hopeless()?;
-            told.look(self, awaited);
+            published.note_idle_round(self, awaited);
             if idle.pause_after(self) {
                 tracing::trace!("sleeping, waiting for: {}", awaited.name());
-                told.tell(self, awaited);
+                published.publish(self, awaited);
                 let flags = &self.shared().flags;
                 let _asleep = awaited.must_wake().map(|peer| flags.sleep(peer));
                 let asleep = Instant::now();
@@ -167,7 +167,7 @@ impl Locked<'_> {
                 }
                 idle.slept(self);
                 self.fail_if_ended()?;
-                self.mind_silence();
+                self.check_silence();
                 self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
         }
@@ -195,16 +195,16 @@ impl Locked<'_> {
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut Self) -> bool,
     ) -> bool {
-        let mut told = Told::default();
-        let done = self.wait_told(&Awaited::of(awaiting), &mut told, deadline, &mut done);
-        told.end(self);
+        let mut published = PublishedWait::default();
+        let done = self.wait_published(&Awaited::of(awaiting), &mut published, deadline, &mut done);
+        published.end(self);
         done
     }
 
-    fn wait_told(
+    fn wait_published(
         &mut self,
         awaited: &Awaited<'_>,
-        told: &mut Told,
+        published: &mut PublishedWait,
         deadline: Option<Instant>,
         done: &mut impl FnMut(&mut Self) -> bool,
     ) -> bool {
@@ -226,9 +226,9 @@ impl Locked<'_> {
             if left.is_some_and(|left| left.is_zero()) {
                 return false;
             }
-            told.look(self, awaited);
+            published.note_idle_round(self, awaited);
             if idle.pause_after(self) {
-                told.tell(self, awaited);
+                published.publish(self, awaited);
                 let limit = left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES));
                 let mut is_done = false;
                 // What progress found before the thread was counted as a sleeper woke nobody.
@@ -240,13 +240,13 @@ impl Locked<'_> {
                     return true;
                 }
                 idle.slept(self);
-                // Nobody else does, as long as this thread says that it polls.
-                self.mind_silence();
+                // No other thread does, as long as this one is marked as polling.
+                self.check_silence();
             }
         }
     }
 
-    /// While a thread polls, nobody needs to be woken, but threads that sleep already.
+    /// While a thread polls, only threads that sleep already need to be woken.
     #[inline(always)]
     pub(super) fn begin_polling(&mut self) {
         // Changed under the lock only, so that a plain load and store do.

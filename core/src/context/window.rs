@@ -57,7 +57,7 @@ impl PeerWindow {
         (offset < size && len <= size - offset).then(at)
     }
 
-    /// Nobody new writes to it. It stays mapped, for whoever does at this moment.
+    /// Prevents new writes to it. It stays mapped, for writes in progress.
     pub(crate) fn close(&self) {
         self.len.store(0, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What arrives, and what is due.
+//! Handling arrivals and timers.
 
 use super::{Datagrams, Unit};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
@@ -48,7 +48,7 @@ impl Datagrams {
         self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
         if kept > 0 {
-            self.take_kept_past();
+            self.take_stored_bypassed();
         }
         for i in 0..n {
             let event = self.events[i];
@@ -56,7 +56,7 @@ impl Datagrams {
                 self.arrived(now, &event, &mut early_room);
             } else if event.kind == EventKind::Message as u32 {
                 // SAFETY: the transport has not been polled since.
-                unsafe { self.arrived_past(&event) };
+                unsafe { self.arrived_by_bypass(&event) };
             } else {
                 self.told(now, &event);
             }

@@ -11,23 +11,23 @@
 //!                                     └──► Link::send_datagrams        └── clock ──► Engine::on_timeout
 //! ```
 //!
-//! Between tasks of one host packets of long messages may go past all this (`past.rs`).
+//! Between tasks of one host packets of long messages may bypass all this (`bypass.rs`).
 //!
-//! `context/datagrams.rs` hands the units to the dispatcher and turns the engine's events into what
-//! the context does about them; `setup.rs` makes engines from the configuration.
+//! `context/datagrams.rs` passes the units to the dispatcher and handles the engine's events for
+//! the context; `setup.rs` makes engines from the configuration.
 //!
 //! **When datagrams leave.** A packet that finds little in flight leaves within the call that
-//! submitted it. One that follows others closely waits for company until a datagram is full, for
-//! the next call that makes progress, or, in interrupt mode, for the progress thread, which the
-//! acknowledgements of what is in flight wake. What handlers send leaves when the arrivals at hand
-//! are handled; the packets of a long message leave in batches.
+//! submitted it. One that follows others closely waits until a datagram is full, for the next call
+//! that makes progress, or, in interrupt mode, for the progress thread, which is woken by the
+//! acknowledgements of packets in flight. Packets that handlers send leave when the present
+//! arrivals have been handled; the packets of a long message leave in batches.
 //!
-//! **Units stay where they arrived** until the dispatcher is done with them: the transport keeps
-//! the bytes until its next poll. The engine counts a unit as taken before its handler runs; that
-//! is not visible outside, for its acknowledgement leaves later.
+//! **Units stay in place** until the dispatcher has handled them: the transport keeps the bytes
+//! until its next poll. The engine counts a unit as taken before its handler runs; that is not
+//! visible outside, because its acknowledgement leaves later.
 
 mod arrivals;
-mod past;
+mod bypass;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -67,8 +67,8 @@ const SURE: usize = 1232;
 /// Bytes of a packet that every path carries.
 const SMALLEST_ROOM: usize = MIN_DATAGRAM - HEADER_LEN - DATA_LEN;
 
-/// A unit that has arrived, or the news that its peer has started anew: what came before belongs to
-/// its former life.
+/// A unit that has arrived, or the news that its peer has restarted: what came before belongs to
+/// its earlier incarnation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) peer: PeerId,
@@ -116,7 +116,7 @@ pub(crate) struct Datagrams {
     joined: Vec<Box<[u8]>>,
     /// The head of a packet that goes past the datagrams, and what came there before the first
     /// poll.
-    head_past: Vec<u8>,
+    bypass_head: Vec<u8>,
     early_past: Vec<(PeerId, Box<[u8]>)>,
     /// What the engine said while datagrams were taken.
     said: VecDeque<EngineEvent>,
@@ -124,7 +124,7 @@ pub(crate) struct Datagrams {
     troubles: Vec<(FailoverTrouble, String)>,
     /// Largest datagram of any path.
     datagram: usize,
-    /// Datagrams in a full batch, and bytes that fill one: so many wait for company at most.
+    /// Datagrams in a full batch, and bytes that fill one: so many wait for more at most.
     batch: usize,
     company: usize,
     /// All other tasks are behind this link.
@@ -271,7 +271,7 @@ impl Datagrams {
         }
     }
 
-    /// The same if there may be something, which is found out without a look at the clock.
+    /// The same if there may be something, which is found out without reading the clock.
     #[inline]
     pub(crate) fn flush_what_is_ready(&mut self, link: &mut Link) {
         if self.unsent || self.engine.has_ready() {

@@ -110,7 +110,7 @@ impl Datagrams {
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
-            head_past: Vec::new(),
+            bypass_head: Vec::new(),
             early_past: Vec::new(),
             said: VecDeque::new(),
             troubles,
@@ -123,7 +123,7 @@ impl Datagrams {
             untimed: 0,
             checks: Checks::every(timing.polls_between_checks),
         };
-        messages.into_iter().for_each(|(peer, bytes)| datagrams.keep_past(peer, bytes));
+        messages.into_iter().for_each(|(peer, bytes)| datagrams.store_bypassed(peer, bytes));
         Ok(datagrams)
     }
 }

@@ -128,7 +128,7 @@ fn packet(kind: Kind, number: u32) -> Vec<u8> {
 }
 
 fn read(unit: Unit) -> (u8, u32) {
-    // SAFETY: the link was not polled since the unit came, and nobody was started anew.
+    // SAFETY: the link was not polled since the unit came, and nobody was restarted.
     let bytes = unsafe { unit.bytes() };
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
 }
@@ -147,8 +147,8 @@ fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
 fn packets_past_the_datagrams_come_once_in_order_and_in_the_life_that_they_were_sent_in() {
     let (mut near_link, mut near) = end(0);
     let first = |n| packet(Kind::AmFirst, n);
-    let send = |near: &mut Datagrams, link: &mut Link, n| near.send_past(link, 1, &first(n), &[7; 2000]);
-    assert!(near.carries_past(&near_link, 1));
+    let send = |near: &mut Datagrams, link: &mut Link, n| near.send_bypassing(link, 1, &first(n), &[7; 2000]);
+    assert!(near.can_bypass(&near_link, 1));
     // The other end is made only now: what came before its first poll is not lost.
     assert_eq!(send(&mut near, &mut near_link, 0), Status::Done);
     let (mut far_link, mut far) = end(1);
@@ -159,20 +159,20 @@ fn packets_past_the_datagrams_come_once_in_order_and_in_the_life_that_they_were_
     assert_eq!(poll(&mut far_link, &mut far), [(begun, 0), (begun, 1), (begun, 2), (begun, 3)]);
     assert!(poll(&mut far_link, &mut far).is_empty());
     // Too long, and of a kind that waits for nothing: neither goes that way.
-    assert_eq!(near.send_past(&mut near_link, 1, &first(4), &[7; 4096]), Status::Unsupported);
-    assert_eq!(near.send_past(&mut near_link, 1, &packet(Kind::Am, 4), &[]), Status::Done);
+    assert_eq!(near.send_bypassing(&mut near_link, 1, &first(4), &[7; 4096]), Status::Unsupported);
+    assert_eq!(near.send_bypassing(&mut near_link, 1, &packet(Kind::Am, 4), &[]), Status::Done);
     assert!(poll(&mut far_link, &mut far).is_empty());
-    // What was sent to a former life of the other end is dropped.
+    // What was sent to an earlier incarnation of the other end is dropped.
     assert_eq!(send(&mut near, &mut near_link, 5), Status::Done);
     far.purge(0);
     assert!(poll(&mut far_link, &mut far).is_empty());
     far.resume(0);
     assert_eq!(send(&mut near, &mut near_link, 6), Status::Done, "nobody has told this end");
     assert!(poll(&mut far_link, &mut far).is_empty());
-    assert!(!far.carries_past(&far_link, 0), "nobody knows of the new life yet");
+    assert!(!far.can_bypass(&far_link, 0), "nobody knows of the new life yet");
     // When both know of it, packets go that way again.
     let mut rounds = 0;
-    while !(near.carries_past(&near_link, 1) && far.carries_past(&far_link, 0)) {
+    while !(near.can_bypass(&near_link, 1) && far.can_bypass(&far_link, 0)) {
         for (link, datagrams) in [(&mut near_link, &mut near), (&mut far_link, &mut far)] {
             poll(link, datagrams);
             let now = datagrams.now();

@@ -1,7 +1,7 @@
-//! What can go wrong: LAPI's codes and the typed errors of the Rust interface.
+//! Errors: LAPI's codes and the typed errors of the Rust interface.
 //!
-//! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened, where,
-//! with the numbers and what to do. Every `Error` maps to one code by [`Error::code`].
+//! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened and
+//! where, with the numbers and the remedy. Every `Error` maps to one code by [`Error::code`].
 
 mod refusal;
 
@@ -45,8 +45,8 @@ pub enum Error {
         task: u32,
     },
 
-    /// The target has purged this task, or was started anew, before it had what was sent to it.
-    #[error("task {task} has purged this task, or was started anew: what was under way to it is lost")]
+    /// The target has purged this task, or was restarted, before it had what was sent to it.
+    #[error("task {task} has purged this task, or was restarted: what was under way to it is lost")]
     PurgedBy {
         /// The task that has purged this one.
         task: u32,
@@ -55,11 +55,11 @@ pub enum Error {
     /// A collective call after a task's process was replaced, or after a purge in the midst of an
     /// allgather.
     #[error(
-        "collective calls are over: task {task} was started anew, or purged during one, so that the tasks' calls no longer match: \
+        "collective calls are over: task {task} was restarted, or purged during one, so that the tasks' calls no longer match: \
          let messages and counters do their work"
     )]
     CollectivesOver {
-        /// The task that was started anew or purged.
+        /// The task that was restarted or purged.
         task: u32,
     },
 

@@ -1,4 +1,4 @@
-//! What a target says that does not do what a put, get or atomic asks of it.
+//! A target's answer to a put, get or atomic that it refuses.
 
 use super::LapiCode;
 

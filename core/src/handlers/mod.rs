@@ -1,7 +1,7 @@
 //! Header handlers, completion handlers, and the threads that run the latter.
 //!
-//! Handlers get the context, and the context keeps handlers. So that neither file needs the other,
-//! the types here leave open what the context is (`C`); [`crate::context`] fills it in.
+//! Handlers get the context, and the context stores handlers. To avoid a cycle, the types here are
+//! generic in the context (`C`); [`crate::context`] instantiates them.
 
 mod queue;
 mod table;

@@ -1,4 +1,4 @@
-//! The receiving side of a path: which numbers arrived, and when to say so.
+//! The receiving side of a path: which numbers arrived, and when to acknowledge them.
 
 use super::config::{EngineConfig, Nanos};
 use super::datagram_builder::DatagramBuilder;

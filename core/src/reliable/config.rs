@@ -1,4 +1,4 @@
-//! What the engine can be told once, at its start.
+//! The engine's configuration, set once at its start.
 
 use super::wire::{MAX_DATAGRAM, MIN_DATAGRAM};
 
@@ -22,7 +22,7 @@ pub struct EngineConfig {
     pub total_units: usize,
     /// Packets of a path after which an acknowledgement is sent (1..=31, LAPI's `ACK_THRESHOLD`).
     pub ack_threshold: u8,
-    /// The longest that an acknowledgement waits for company.
+    /// The longest delay of an acknowledgement.
     pub max_ack_delay: Nanos,
     /// The shortest time without an answer before something is sent again.
     pub retransmit_floor: Nanos,

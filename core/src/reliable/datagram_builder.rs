@@ -1,4 +1,4 @@
-//! Datagrams on their way to the caller.
+//! Building datagrams for the caller.
 
 use super::auth::Authenticator;
 use super::sent::Sent;
@@ -143,7 +143,7 @@ pub(super) struct DatagramBuilder<'a> {
     cap: usize,
     /// Units that were sent before.
     pub(super) resent: u32,
-    /// Somebody waits to have memory back.
+    /// A caller waits for its memory to be released.
     pub(super) lent: bool,
     pub(super) sent: Sent,
 }

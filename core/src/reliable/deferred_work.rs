@@ -1,4 +1,4 @@
-//! Deferred work: timers, and acknowledgements that may wait until nothing urgent is left to do.
+//! Deferred work: timers, and acknowledgements that are not urgent.
 
 use super::Engine;
 use super::auth::Authenticator;

@@ -134,7 +134,7 @@ impl<A: Authenticator> Engine<A> {
         body: Body<'_>,
         token: u64,
     ) -> Result<(), SubmitError> {
-        let Via { channel, wish } = via.into();
+        let Via { channel, preferred } = via.into();
         let Some(index) = self.index.get(peer) else { return Err(SubmitError::Unknown(peer)) };
         let state = &mut self.peers[index as usize];
         if state.purged {
@@ -162,7 +162,7 @@ impl<A: Authenticator> Engine<A> {
             state.owing_since = now;
         }
         let limits = (config.channel_units, config.channel_bytes);
-        if !state.queues[channel as usize].submit(limits, (head, copied), external, token, wish) {
+        if !state.queues[channel as usize].submit(limits, (head, copied), external, token, preferred) {
             return Err(SubmitError::Again);
         }
         self.shared.units += 1;

@@ -1,4 +1,4 @@
-//! What the engine tells its caller, and counts.
+//! The engine's events and statistics.
 
 use super::config::Nanos;
 

@@ -1,8 +1,9 @@
 //! The fast path: a unit that nothing waits in front of leaves at once, in a datagram of its own.
 //!
 //! [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) would do the same for
-//! it. But they first choose peer, path, channel and amount, and copy the unit to where it waits
-//! for its acknowledgement. Here the unit leaves before it is copied, straight from where it lies.
+//! it. But they first choose peer, path, channel and amount, and copy the unit to the queue in
+//! which it waits for its acknowledgement. Here the unit leaves before it is copied, straight from
+//! the caller's memory.
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};

@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// Genuine datagrams of all kinds, and scripts made of them. `LAPIS_UPDATE_CORPUS=1` writes
-    /// them anew.
+    /// them again.
     fn genuine() -> Vec<Vec<u8>> {
         let fault = Fault { loss: 200_000, ..Fault::default() };
         let spec = WorldSpec { paths: 2, fault, epochs_known: false, ..WorldSpec::default() };

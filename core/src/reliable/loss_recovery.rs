@@ -1,4 +1,4 @@
-//! Loss recovery: acknowledgements that arrive, and what is done when they don't.
+//! Loss recovery: handling acknowledgements, and their absence.
 //!
 //! Retransmission is driven by two timers of each path: that of loss detection
 //! (`loss_detection.rs`), and the probe timeout (PTO, which other protocols call retransmission

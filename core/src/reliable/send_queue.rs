@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use super::bytes::ByteRing;
 use super::datagram_builder::{DatagramBuilder, External};
 use super::sent::{Span, WHOLE};
-use super::submission::Wish;
+use super::submission::PreferredPath;
 use super::wire::{self, DATA_LEN};
 
-/// The token of a unit whose acknowledgement nobody waits for.
+/// The token of a unit whose acknowledgement is not reported.
 pub const NO_TOKEN: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct Unit {
     number: u32,
     path: u8,
     state: State,
-    wish: Wish,
+    preferred: PreferredPath,
 }
 
 const _: () = assert!(size_of::<Unit>() == 48);
@@ -70,7 +70,7 @@ pub(super) struct Carrier {
 impl Carrier {
     #[inline]
     fn takes(&self, unit: &Unit) -> bool {
-        unit.wish.allows(self.path, self.up)
+        unit.preferred.allows(self.path, self.up)
     }
 }
 
@@ -84,8 +84,8 @@ pub(super) struct SendQueue {
     retry: VecDeque<u32>,
     bytes: ByteRing,
     channel: u8,
-    /// A unit had a wish for a path.
-    wishes: bool,
+    /// Some unit has had a preferred path.
+    any_preferred: bool,
     /// The last submission was refused: acknowledgements are urgent.
     pub(super) starved: bool,
 }
@@ -117,15 +117,24 @@ impl SendQueue {
         (head, copied): (&[u8], &[u8]),
         external: External,
         token: u64,
-        wish: Wish,
+        preferred: PreferredPath,
     ) -> bool {
         let held = DATA_LEN + head.len() + copied.len();
         let Some(place) = self.reserve(limits, held) else { return false };
         let payload = head.len() + copied.len() + external.len as usize;
         self.keep(place, payload, head, copied);
         let (place, held) = (place as u32, held as u32);
-        self.wishes |= !wish.is_none();
-        self.append(Unit { token, external, place, held, number: 0, path: 0, state: State::Waiting, wish });
+        self.any_preferred |= !preferred.is_none();
+        self.append(Unit {
+            token,
+            external,
+            place,
+            held,
+            number: 0,
+            path: 0,
+            state: State::Waiting,
+            preferred,
+        });
         true
     }
 
@@ -169,8 +178,8 @@ impl SendQueue {
         self.keep(place, payload, head, body);
         let (place, held) = (place as u32, (DATA_LEN + payload) as u32);
         let (external, number) = (External::default(), number as u32);
-        let (state, wish) = (State::InFlight, Wish::default());
-        self.append(Unit { token, external, place, held, number, path, state, wish });
+        let (state, preferred) = (State::InFlight, PreferredPath::default());
+        self.append(Unit { token, external, place, held, number, path, state, preferred });
         self.fresh += 1;
     }
 
@@ -197,16 +206,16 @@ impl SendQueue {
     /// up.
     #[inline]
     pub(super) fn allows(&self, path: u8, up: u8) -> bool {
-        !self.wishes || self.allows_lost(path, up) || self.allows_fresh(path, up)
+        !self.any_preferred || self.allows_lost(path, up) || self.allows_fresh(path, up)
     }
 
     fn allows_fresh(&self, path: u8, up: u8) -> bool {
-        self.fresh < self.next && self.units[self.at(self.fresh)].wish.allows(path, up)
+        self.fresh < self.next && self.units[self.at(self.fresh)].preferred.allows(path, up)
     }
 
     fn allows_lost(&self, path: u8, up: u8) -> bool {
         // Those that have arrived since go away when others are sent.
-        self.retry.iter().any(|&unit| self.lost_unit(unit).is_none_or(|unit| unit.wish.allows(path, up)))
+        self.retry.iter().any(|&unit| self.lost_unit(unit).is_none_or(|unit| unit.preferred.allows(path, up)))
     }
 
     /// A unit of those to be sent again, unless it has arrived since.

@@ -20,18 +20,18 @@ impl Channel {
     }
 }
 
-/// The paths that a unit takes if nobody wishes otherwise: any.
+/// No preference: the unit may take any path.
 const ANY: u8 = u8::MAX;
 
 /// Where a unit is to go: on which channel, and over which path if it may choose.
 ///
-/// A wish for a path is no more than that. The unit waits for room on that path as long as it is
-/// [up](super::PathState::Up); if it is not, or there is none of that number, it takes any.
+/// A preferred path is a hint. The unit waits for room on that path as long as it is
+/// [up](super::PathState::Up); if it is not, or no path has that number, the unit takes any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Via {
     /// On which channel.
     pub channel: Channel,
-    pub(super) wish: Wish,
+    pub(super) preferred: PreferredPath,
 }
 
 impl Via {
@@ -39,28 +39,33 @@ impl Via {
     #[must_use]
     #[inline]
     pub fn path(channel: Channel, path: Option<u8>) -> Self {
-        Self { channel, wish: path.filter(|path| usize::from(*path) < MAX_PATHS).map_or(Wish(ANY), Wish) }
+        Self {
+            channel,
+            preferred: path
+                .filter(|path| usize::from(*path) < MAX_PATHS)
+                .map_or(PreferredPath(ANY), PreferredPath),
+        }
     }
 }
 
 impl From<Channel> for Via {
     #[inline]
     fn from(channel: Channel) -> Self {
-        Self { channel, wish: Wish::default() }
+        Self { channel, preferred: PreferredPath::default() }
     }
 }
 
-/// The path that a unit had better take, by number.
+/// The path that a unit should take, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wish(u8);
+pub(super) struct PreferredPath(u8);
 
-impl Default for Wish {
+impl Default for PreferredPath {
     fn default() -> Self {
         Self(ANY)
     }
 }
 
-impl Wish {
+impl PreferredPath {
     pub(super) fn is_none(self) -> bool {
         self.0 == ANY
     }

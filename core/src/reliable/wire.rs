@@ -89,7 +89,7 @@ pub const MAX_PATHS: usize = 8;
 const _: () = assert!(HEADER_LEN + ACK_LEN + 8 * MAX_ACK_WORDS <= MIN_DATAGRAM);
 const _: () = assert!(HEADER_LEN + PART_HEADER_LEN + PART_LEN <= MIN_DATAGRAM);
 
-/// The highest packet number; nobody lives to send it.
+/// The highest packet number, which is never reached in practice.
 pub const MAX_NUMBER: u64 = 1 << 62;
 
 const DATA: u8 = 0x01;

@@ -132,7 +132,7 @@ pub struct RailTraffic {
     pub bytes_received: u64,
     /// Puts and gets of this task, or pieces of them.
     pub transfers: u64,
-    /// How often it has been closed, to be opened anew.
+    /// How often it has been closed, to be reopened.
     pub renewals: u64,
 }
 

@@ -142,10 +142,10 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     words!(u8, |_| true);
 }
 
-/// Puts `head` and `body` one behind the other, past the caches, straight to memory: for a reader
-/// that shares no cache with this core. What is stored afterwards is seen after them. Whole cache
-/// lines are written, so that none of them has to be fetched; what is behind the end in the last
-/// one is lost. Without such stores, a copy like any other.
+/// Puts `head` and `body` one behind the other, bypassing the caches, straight to memory: for a
+/// reader that shares no cache with this core. What is stored afterwards is seen after them. Whole
+/// cache lines are written, so that none of them has to be fetched; what is behind the end in the
+/// last one is lost. Without such stores, a copy like any other.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
@@ -164,8 +164,9 @@ pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
     }
 }
 
-/// Copies past the caches, straight to memory: for a reader that shares no cache with this core.
-/// What is stored afterwards is seen after the bytes. Without such stores, a copy like any other.
+/// Copies bypassing the caches, straight to memory: for a reader that shares no cache with this
+/// core. What is stored afterwards is seen after the bytes. Without such stores, a copy like any
+/// other.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`].

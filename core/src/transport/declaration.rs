@@ -10,18 +10,18 @@ use super::types::Caps;
 use crate::code::LapiCode;
 use crate::config::{Group, Kind, LAUNCHER_PREFIX, Unit, VARIABLES, Variable};
 
-/// Most variables that a transport may declare.
+/// The maximum number of variables of a transport.
 const MOST: u32 = 64;
 /// Longest text of a declaration, in bytes.
 const LONGEST: usize = 4096;
 
-/// What a transport says of itself.
+/// The declaration of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// How long a short message takes from task to task where the transport is at its best, in
-    /// nanoseconds. Of two that reach a task, the cheaper one is used.
+    /// The time of a short message from task to task under good conditions, in nanoseconds. Of two
+    /// transports that reach a task, the cheaper one is used.
     pub cost_ns: u32,
-    /// When it is used although nobody named it.
+    /// When it is used without being named.
     pub usage: Usage,
     /// Its own variables. Their kinds are [`Kind::Number`] (nothing raised), [`Kind::Bool`],
     /// [`Kind::Words`] and [`Kind::Text`]; their group is [`Group::Transport`].
@@ -29,15 +29,15 @@ pub struct Declaration {
 }
 
 impl Declaration {
-    /// That of a transport which declares nothing: it is used where it is named.
+    /// The default, of a transport that declares nothing: it is used only if it is named.
     pub const NONE: Self = Self { cost_ns: u32::MAX, usage: Usage::Named, variables: &[] };
 }
 
-/// When a transport is used although nobody named it. The one of a task to itself always is.
+/// When a transport is used without being named. The one from a task to itself always is.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// Wherever whom it reaches is to be reached.
+    /// Always, for the peers that it reaches.
     Always = 0,
     /// With MP_EUILIB=ip, which is the default.
     Ip = 1,
@@ -47,7 +47,7 @@ pub enum Usage {
     Named = 3,
 }
 
-/// Whom a transport reaches. Its capability bits say it.
+/// The peers that a transport reaches, by its capability bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The task itself.
@@ -59,7 +59,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// What the bits say.
+    /// The reach that the bits express.
     pub fn of(caps: Caps) -> Self {
         if caps.contains(Caps::SELF_ONLY) {
             Self::Itself
@@ -71,19 +71,19 @@ impl Reach {
     }
 }
 
-/// A transport that a program knows before its plugin is loaded. Only known ones and those that the
-/// user names are loaded from the places that are searched.
+/// A transport that a program knows before its plugin is loaded. Only known transports and those
+/// that the user names are loaded from the search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Its name.
     pub name: &'static str,
-    /// Whom it reaches.
+    /// The peers that it reaches.
     pub reach: Reach,
-    /// What it declares.
+    /// Its declaration.
     pub declaration: Declaration,
 }
 
-/// The variables as they cross the border. A kind that can't is a compile-time error in a constant.
+/// The variables in the form of the ABI. A kind without one is a compile-time error in a constant.
 pub const fn raw_variables<const N: usize>(variables: &'static [Variable]) -> [RawVariable; N] {
     const NOTHING: RawVariable = RawVariable {
         name: ABSENT,
@@ -108,7 +108,7 @@ pub const fn raw_variables<const N: usize>(variables: &'static [Variable]) -> [R
     all
 }
 
-/// The declaration as it crosses the border.
+/// The declaration in the form of the ABI.
 pub const fn raw_declaration(of: &Declaration, variables: &'static [RawVariable]) -> RawDeclaration {
     RawDeclaration {
         struct_size: size_of::<RawDeclaration>() as u32,
@@ -160,7 +160,7 @@ const fn text(text: &'static str) -> RawText {
     RawText { ptr: text.as_ptr(), len: text.len() }
 }
 
-/// A declaration that came over the border.
+/// A declaration read from the ABI.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
     pub(super) cost_ns: u32,
@@ -168,7 +168,7 @@ pub(super) struct Declared {
     pub(super) variables: Vec<Variable>,
 }
 
-/// Reads and checks what a transport declares; the error says what is wrong.
+/// Reads and checks a declaration. The error says what is wrong.
 ///
 /// # Safety
 /// `raw` is null or points to a declaration as long as it says, with as many variables as it says,
@@ -215,7 +215,7 @@ pub(super) unsafe fn read(
     Ok(Some(Declared { cost_ns, usage: usage_of(usage), variables: list }))
 }
 
-/// What a later minor may add is used only where it is named.
+/// A usage of a later minor counts as "only if named".
 fn usage_of(number: u32) -> Usage {
     [Usage::Always, Usage::Ip, Usage::UserSpace]
         .into_iter()
@@ -272,7 +272,7 @@ unsafe fn variable(transport: &'static str, raw: &RawVariable) -> Result<Variabl
     })
 }
 
-/// A transport may have names of its own, not those of others.
+/// A transport's variables must not have the names of others.
 fn check_name(name: &str) -> Result<(), String> {
     let letters = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     if !(2..=64).contains(&name.len())

@@ -23,14 +23,14 @@
 //!
 //! A slot has three cache lines, though most messages fill less than one. If slots were adjacent
 //! lines, the hardware would fetch the next slot's line along with this one, and the writer would
-//! have to take it away from the reader again, which lengthens a message to and fro by a quarter.
-//! For the same reason a ring has few slots: as many as the first-level cache holds beside other
-//! things.
+//! have to take it away from the reader again, which lengthens a round trip by a
+//! quarter. For the same reason a ring has few slots: as many as the first-level cache holds beside
+//! other things.
 //!
 //! Messages take the slots in the order that [`index`] gives.
 //!
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport.
-//! Core and transport change it in turns, both under the context's lock.
+//! Core and transport change it alternately, both under the context's lock.
 
 use super::copy::{Raw, copy_long, store_past_caches};
 #[cfg(all(test, loom))]
@@ -104,8 +104,8 @@ impl Head<'_> {
     }
 }
 
-/// Puts the two parts of a message into a data ring, past the caches if there are `past` bytes or
-/// more and `past` is not 0.
+/// Puts the two parts of a message into a data ring, bypassing the caches if there are `past` bytes
+/// or more and `past` is not 0.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes

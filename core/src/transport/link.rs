@@ -140,12 +140,12 @@ impl Link {
         &self.limits
     }
 
-    /// What was probed, for people.
+    /// What was probed, in readable form.
     pub fn note(&self) -> &str {
         &self.note
     }
 
-    /// What the instance says of itself at present, for people. What it can do is not asked for.
+    /// A readable description of the present state of the instance. Capabilities are not re-read.
     pub fn present_note(&mut self) -> String {
         let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
         let mut note = TextBuffer::new();
@@ -287,7 +287,8 @@ impl Link {
         self.answer(raw)
     }
 
-    /// See [`Transport::prefer_rail`](super::Transport::prefer_rail); does nothing without a wish.
+    /// See [`Transport::prefer_rail`](super::Transport::prefer_rail); does nothing without a
+    /// preference.
     #[inline(always)]
     pub fn prefer_rail(&mut self, rail: Option<u8>) {
         if let Some(rail) = rail {
@@ -389,7 +390,7 @@ impl Link {
     /// See [`Transport::mem_release`](super::Transport::mem_release).
     ///
     /// # Safety
-    /// Nobody uses the region any more, neither here nor at a peer; `id` is not released twice.
+    /// The region is no longer used, neither here nor at a peer; `id` is not released twice.
     pub unsafe fn mem_release(&mut self, id: u64) {
         // SAFETY: a live instance; the caller's promise.
         unsafe { call!(self.mem_release(id)) }

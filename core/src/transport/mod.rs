@@ -4,21 +4,21 @@
 //! line ([`export_transport!`](crate::export_transport)), becomes a plugin that core loads at run
 //! time or links statically; either way core sees it only through the C table of [`abi`].
 //!
-//! There are two kinds of transport, told apart by [`Caps::RELIABLE`]:
+//! There are two kinds of transport, distinguished by [`Caps::RELIABLE`]:
 //!
 //! * **reliable** ones (loopback, shared memory, RDMA) deliver every active message exactly once;
 //! * **datagram** ones (UDP, adapter windows) may lose, repeat and reorder; core's packet engine
 //!   ([`crate::reliable`]) runs above them. Beside their datagrams they may have short active
-//!   messages, which to some peers arrive exactly once and in order, as where tasks share memory:
-//!   packets of long messages then go there.
+//!   messages that arrive exactly once and in order, to peers with which they share memory: these
+//!   then carry the packets of long messages.
 //!
 //! Active messages come in two flavours: *short* copies its arguments before it returns, *packed*
 //! lets a callback write into the transport's own buffer. Puts and gets are *zero-copy*: they use
 //! the caller's memory until the completion event. A capability bit is set exactly when the
 //! operation is wired; core never calls an operation whose bit is clear. No operation blocks:
-//! [`Status::Again`] is an ordinary answer which means *poll, then try again*. Nothing is held back
-//! to be sent together with what may come later: core gathers datagrams itself, and a message that
-//! a transport keeps would wait for as long as the program computes.
+//! [`Status::Again`] is an ordinary answer which means *poll, then try again*. A transport does not
+//! hold messages back to send them together with later ones: core batches datagrams itself, and a
+//! message that is held back would wait for as long as the program computes.
 //!
 //! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the
 //! context's lock. The waiter is shared: [`Waiter::wait`] runs without the lock while other threads
@@ -72,9 +72,9 @@ pub use types::*;
 pub use unusable::{MIN_TABLE_SIZE, Unusable};
 
 /// A backend. See the [module](self) documentation for the contract and
-/// `docs/writing-a-transport.md` for a lesson.
+/// `docs/writing-a-transport.md` for a tutorial.
 ///
-/// Default methods answer [`Status::Unsupported`]; implement those whose bit you set in
+/// Default methods return [`Status::Unsupported`]; implement those whose bit you set in
 /// [`Transport::CAPS`].
 #[allow(unused_variables, reason = "the default bodies ignore their arguments; the names are documentation")]
 pub trait Transport: Sized + Send + 'static {
@@ -86,11 +86,11 @@ pub trait Transport: Sized + Send + 'static {
     /// Every capability this transport's code has. An instance may have fewer (see
     /// [`Attributes::caps`]), never more.
     const CAPS: Caps;
-    /// What it says of itself before it is opened: how dear it is, when it is used, its own
-    /// variables. Without one it is used where it is named, and has no variables.
+    /// Its declaration, read before it is opened: its cost, when it is used, its variables. Without
+    /// one it is used only if it is named, and has no variables.
     const DECLARATION: Declaration = Declaration::NONE;
-    /// The part that other threads may touch at any time: how to sleep until something arrives, and
-    /// how to end that.
+    /// The part that other threads may use at any time: sleeping until something arrives, and
+    /// ending the sleep.
     type Waiter: Waiter;
 
     /// Opens an instance for one context. Nothing is sent to peers before
@@ -106,53 +106,54 @@ pub trait Transport: Sized + Send + 'static {
 
     /// Makes `peer` reachable. `address` is what the peer's [`address`](Self::address) returned.
     ///
-    /// [`TransportError::Unreachable`] says that this transport can't reach that peer and why; core
-    /// then tries the next transport. Connecting may need the peer's cooperation, which
-    /// [`progress_connect`](Self::progress_connect) finishes.
+    /// [`TransportError::Unreachable`] means that this transport can't reach that peer, and gives
+    /// the reason; core then tries the next transport. Connecting may need the peer's cooperation,
+    /// which [`progress_connect`](Self::progress_connect) finishes.
     fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError>;
 
-    /// Drives connections that were begun; `Ok(true)` when none is pending any more.
+    /// Advances connections in progress; `Ok(true)` when none is pending any more.
     ///
     /// Core calls it after all tasks have published their addresses, until it is true for all.
     fn progress_connect(&mut self) -> Result<bool, TransportError> {
         Ok(true)
     }
 
-    /// Forgets `peer`: nothing is sent to it any more and what arrives from it is dropped.
-    /// Transfers under way with it still end, in an event each.
+    /// Disconnects `peer`: nothing is sent to it any more and arrivals from it are dropped.
+    /// Outstanding transfers with it still end, with an event each.
     ///
-    /// A transport that promises no [`Caps::PEER_FAILURE`] is told in this way that the launcher
-    /// knows the peer's process to have ended.
+    /// For a transport without [`Caps::PEER_FAILURE`], core also calls this when the launcher has
+    /// reported the end of the peer's process.
     fn disconnect(&mut self, peer: PeerId) {}
 
-    /// Tells of this task's rails, as many as there is room for: how many.
+    /// Fills `into` with reports of this task's rails, as many as fit. Returns their number.
     ///
-    /// For transports that carry messages themselves over several adapters. What datagram
-    /// transports' paths carry core knows.
+    /// For transports that carry messages over several adapters themselves. Core itself counts the
+    /// traffic of datagram transports' paths.
     fn rails(&mut self, reports: &mut [RailReport]) -> usize {
         0
     }
 
     /// Sends an active message of `head` followed by `body`, copied before return.
-    /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. A datagram transport answers
-    /// [`Status::Unsupported`] for a peer to whom datagrams alone lead. ([`Caps::AM_SHORT`])
+    /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. A datagram transport returns
+    /// [`Status::Unsupported`] for a peer that only datagrams reach. ([`Caps::AM_SHORT`])
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
         Status::Unsupported
     }
 
     /// Sends an active message of `len` bytes which `pack` writes into the transport's buffer.
-    /// `len` ≤ [`Limits::max_packed`]. `pack` is called at most once, and only if the answer is
+    /// `len` ≤ [`Limits::max_packed`]. `pack` is called at most once, and only if the result is
     /// [`Status::Done`]. ([`Caps::AM_PACKED`])
     fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
         Status::Unsupported
     }
 
-    /// Writes `data` to the peer's memory. [`Status::Done`]: it is there now and no event follows;
-    /// [`Status::InProgress`]: `data` is in use until the event for `token`, which comes when the
-    /// bytes are there, or never will be, whatever becomes of the peer. ([`Caps::PUT_ZCOPY`])
+    /// Writes `data` to the peer's memory. [`Status::Done`]: the data has arrived and no event
+    /// follows; [`Status::InProgress`]: `data` is in use until the event for `token`, which follows
+    /// when the bytes have arrived or have failed for good, even if the peer dies.
+    /// ([`Caps::PUT_ZCOPY`])
     ///
     /// # Safety
-    /// `remote` names memory that the peer agreed to have written; `data` stays valid until then.
+    /// `remote` names memory that the peer has exposed for writing; `data` stays valid until then.
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         Status::Unsupported
     }
@@ -161,25 +162,25 @@ pub trait Transport: Sized + Send + 'static {
     /// ([`Caps::GET_ZCOPY`])
     ///
     /// # Safety
-    /// `remote` names memory that the peer agreed to have read; `into` is writable until then.
+    /// `remote` names memory that the peer has exposed for reading; `into` is writable until then.
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         Status::Unsupported
     }
 
-    /// The next [`put_zcopy`](Self::put_zcopy) or [`get_zcopy`](Self::get_zcopy) had better take
-    /// the rail of this number, from 0: this task's. It waits for room there, and takes another
-    /// only if that one does not work or there is none of this number. Forgotten with that
-    /// operation, whatever its answer. ([`Caps::PREFER_RAIL`])
+    /// Sets the preferred rail of the next [`put_zcopy`](Self::put_zcopy) or
+    /// [`get_zcopy`](Self::get_zcopy), by this task's number, from 0. The operation waits for room
+    /// there, and takes another rail only if that one does not work or does not exist. The
+    /// preference ends with that operation, whatever its result. ([`Caps::PREFER_RAIL`])
     fn prefer_rail(&mut self, rail: u32) {}
 
     /// Writes up to [`MAX_SHORT_PUT`] bytes to the peer's memory, copied before return.
-    /// [`Status::Done`]: no event follows. The bytes are there before any active message is given
-    /// out at the peer that is accepted after them; if they are lost, none is. No other answer
-    /// leaves anything on its way. ([`Caps::PUT_SHORT`])
+    /// [`Status::Done`]: no event follows. The bytes arrive before any active message that is
+    /// accepted later is delivered at the peer; if they are lost, no such message is delivered.
+    /// After any other status nothing has been sent. ([`Caps::PUT_SHORT`])
     ///
     /// # Safety
-    /// `remote` names memory that the peer agreed to have written, until it has told of such a
-    /// message.
+    /// `remote` names memory that the peer has exposed for writing, until it has confirmed the
+    /// delivery of a later message.
     unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
         Status::Unsupported
     }
@@ -195,22 +196,22 @@ pub trait Transport: Sized + Send + 'static {
         0
     }
 
-    /// The writing end of the lane to `peer`; null where there is none. It stays where it is until
-    /// the instance is closed; the transport closes it in place when the peer is lost.
+    /// The writing end of the lane to `peer`; null if there is none. It stays in place until the
+    /// instance is closed; the transport closes it in place when the peer is lost.
     /// ([`Caps::LANES`])
     fn send_lane(&mut self, peer: PeerId) -> *mut lane::SendLane {
         std::ptr::null_mut()
     }
 
-    /// The lanes that core may read. The struct stays where it is until the instance is closed;
-    /// what it says changes only within calls of this transport. Core still calls
-    /// [`poll`](Self::poll) now and then: for all that lanes don't carry. ([`Caps::LANES`])
+    /// The lanes that core may read. The struct stays in place until the instance is closed; its
+    /// contents change only within calls of this transport. Core still calls [`poll`](Self::poll)
+    /// occasionally, for everything that lanes don't carry. ([`Caps::LANES`])
     fn receive_lanes(&mut self) -> *const lane::ReceiveLanes {
         std::ptr::null()
     }
 
-    /// Does what the attention word of `peer` asked for after a message in its lane.
-    /// ([`Caps::LANES`])
+    /// Does what the attention word of `peer` requests after a message in its lane, such as waking
+    /// it. ([`Caps::LANES`])
     fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
         Status::Unsupported
     }
@@ -218,8 +219,8 @@ pub trait Transport: Sized + Send + 'static {
     /// Collects events into `events`, at most its capacity, and returns how many.
     ///
     /// Bytes that an event points to stay valid until the next call of `poll` or `close`, so that
-    /// core can run a header handler on the packet's own bytes. Never blocks, never makes a system
-    /// call when nothing has happened on a transport that can tell without one.
+    /// core can run a header handler on the packet's own bytes. Never blocks, and makes no system
+    /// call without need when nothing has happened.
     fn poll(&mut self, events: &mut [Event]) -> usize;
 
     /// Prepares for [`Waiter::wait`]: from now on an arrival ends the wait. [`Status::Again`]:
@@ -228,15 +229,15 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Ends what [`arm`](Self::arm) began: senders need not wake anybody any more.
+    /// Ends the effect of [`arm`](Self::arm): senders need not wake this task any more.
     fn disarm(&mut self) {}
 
-    /// Says whether somebody may fall asleep without [`arm`](Self::arm) having been called just
-    /// before: the interrupt mode, in which a progress thread sleeps while the program computes.
+    /// Sets interrupt mode, in which a progress thread sleeps while the program computes: a thread
+    /// may then sleep without a preceding call of [`arm`](Self::arm).
     fn set_interrupts(&mut self, on: bool) {}
 
-    /// Makes local memory reachable by peers, who get the key of the answer in messages of core's.
-    /// Memory that can't be written may be made readable only. ([`Caps::REGISTER`])
+    /// Makes local memory accessible to peers, to which core sends the returned key in its
+    /// messages. Memory that can't be written may be made readable only. ([`Caps::REGISTER`])
     ///
     /// # Safety
     /// The range stays mapped until [`mem_release`](Self::mem_release).
@@ -244,8 +245,8 @@ pub trait Transport: Sized + Send + 'static {
         Err(TransportError::Unsupported)
     }
 
-    /// Gives zeroed memory, aligned to at least 64 bytes, that peers reach as directly as this
-    /// transport can. ([`Caps::ALLOCATE`])
+    /// Allocates zeroed memory, aligned to at least 64 bytes, that peers access as directly as this
+    /// transport allows. ([`Caps::ALLOCATE`])
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
         Err(TransportError::Unsupported)
     }
@@ -257,7 +258,7 @@ pub trait Transport: Sized + Send + 'static {
     /// ([`Caps::WINDOW`])
     ///
     /// Fixed from connection to disconnection, so that core asks once. With [`Caps::LATE_CONTACT`]
-    /// asking is an operation that gets to know the peer.
+    /// this call establishes contact with the peer.
     fn window(&mut self, peer: PeerId) -> Option<Window> {
         None
     }
@@ -269,13 +270,12 @@ pub trait Waiter: Send + Sync + 'static {
     /// `timeout_ns` nanoseconds. Early returns are allowed. Runs without the context's lock.
     fn wait(&self, timeout_ns: u64);
 
-    /// Ends a present [`wait`](Self::wait), or the next one if none is present but somebody is
-    /// about to. Where several threads wait it may end one of them alone: core calls again for the
-    /// others.
+    /// Ends a present [`wait`](Self::wait), or the next one if a thread is just about to wait. If
+    /// several threads wait, it may end only one of them: core calls it again for the others.
     fn wake(&self);
 
     /// A descriptor that becomes readable when [`wait`](Self::wait) would return, for sleeping on
-    /// several transports at once; −1 where there is none.
+    /// several transports at once; −1 if there is none.
     fn fd(&self) -> i32 {
         -1
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing is fatal by itself: a candidate that is refused is logged at INFO with its reason, kept
 //! for `lapis-info`, and passed over. Only a transport that the user named must be there: names are
-//! a closed set, never a wish.
+//! a closed set, never a preference.
 
 use super::Chaos;
 use super::abi::TransportOps;

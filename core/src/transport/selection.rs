@@ -14,7 +14,7 @@ pub enum Selection {
     Suiting(Policy),
 }
 
-/// Which transports suit if nobody named any.
+/// The suitable transports if none is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Those that reach tasks of the same machine alone.

@@ -25,7 +25,7 @@ pub struct Distrust {
 /// What others can do to a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It is somebody else's.
+    /// It belongs to another user.
     Owner {
         /// Who owns it.
         owner: u32,

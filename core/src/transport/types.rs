@@ -14,7 +14,7 @@ pub const MAX_ADDRESS: usize = 512;
 
 bitflags! {
     /// What a transport can do. Bit set ⇔ operation wired; the loader refuses a table where they
-    /// differ. Bits 2, 3, 5 and 7 stood for operations until minor 6; nobody looks at them.
+    /// differ. Bits 2, 3, 5 and 7 stood for operations until minor 6, and are ignored.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Caps: u64 {
         /// Active message copied from the caller's bytes.
@@ -35,13 +35,13 @@ bitflags! {
         const WINDOW = 1 << 11;
         /// Sleeping until something arrives.
         const WAIT = 1 << 12;
-        /// Short messages in lanes that core walks itself ([`lane`](super::lane)).
+        /// Short messages in lanes that core itself writes and reads ([`lane`](super::lane)).
         const LANES = 1 << 13;
-        /// Zero-copy operations may be given a rail to take.
+        /// Zero-copy operations accept a preferred rail.
         const PREFER_RAIL = 1 << 14;
-        /// Put of a few bytes that is over for its caller at once, and no message overtakes it.
+        /// Put of a few bytes that ends at once for its caller, and that no message overtakes.
         const PUT_SHORT = 1 << 15;
-        /// Promise: what is accepted is delivered exactly once unless the peer dies.
+        /// Promise: accepted messages are delivered exactly once unless the peer dies.
         const RELIABLE = 1 << 32;
         /// Promise: active messages to one peer arrive in the order they were accepted.
         const ORDERED = 1 << 33;
@@ -55,11 +55,11 @@ bitflags! {
         const LOCAL_ONLY = 1 << 37;
         /// Can send datagrams whose bytes are not copied ([`DatagramBatch::LENT`]).
         const LENT_PAGES = 1 << 38;
-        /// Carries a long active message faster in packets, which both sides copy at once, than by
-        /// a zero-copy get of the target's.
+        /// Carries a long active message faster in packets, which both sides copy at the same time,
+        /// than by a zero-copy get of the target.
         const FAST_PACKETS = 1 << 39;
-        /// Gets to know a peer with the first operation that names it, or when something comes from
-        /// it. Until then [`send_lane`](super::Transport::send_lane) gives null.
+        /// Contacts a peer with the first operation that names it, or on the first arrival from it.
+        /// Until then [`send_lane`](super::Transport::send_lane) returns null.
         const LATE_CONTACT = 1 << 40;
     }
 }
@@ -69,24 +69,24 @@ impl Caps {
     pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 16) - 1);
 }
 
-/// How much fits. All lengths in bytes.
+/// Limits of an instance. All lengths in bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Longest short active message (head and body together); for datagram transports the longest
-    /// that goes past the datagrams.
+    /// that bypasses the datagrams.
     pub max_short: u32,
     /// Longest packed active message; for datagram transports the longest datagram.
     pub max_packed: u32,
     /// Not used any more: 0.
     pub max_head: u32,
-    /// Datagram transports: how many bytes of arrivals the kernel holds for us (the socket buffer
-    /// as read back).
+    /// Datagram transports: bytes of arrivals that the kernel buffers (the size of the socket
+    /// buffer as read back).
     pub receive_buffer: u32,
     /// Longest zero-copy operation; `u64::MAX` where there is no limit.
     pub max_zcopy: u64,
-    /// From this length on a zero-copy put or get beats sending the bytes in packets. A hint,
-    /// measured by the author.
+    /// From this length on a zero-copy put or get is faster than sending the bytes in packets. A
+    /// hint, measured by the author.
     pub zcopy_from: u64,
     /// Datagram transports: number of independent paths (rails) of this instance.
     pub paths: u32,
@@ -101,22 +101,22 @@ pub struct Attributes {
     pub caps: Caps,
     /// Its limits.
     pub limits: Limits,
-    /// One line for people: what was probed and what was found missing, e.g. "cross-memory attach
-    /// refused (EPERM)".
+    /// One readable line: what was probed and found missing, e.g. "cross-memory attach refused
+    /// (EPERM)".
     pub note: String,
 }
 
-/// What [`Transport::open`](super::Transport::open) is told.
+/// The arguments of [`Transport::open`](super::Transport::open).
 #[derive(Clone, Copy, Debug)]
 pub struct OpenParams<'a> {
     /// This task's number.
     pub task: u32,
     /// Tasks in the job.
     pub tasks: u32,
-    /// Number of the context within the process; contexts of equal number talk to each other.
+    /// Number of the context within the process; contexts of equal number communicate.
     pub context: u32,
-    /// Which life of this task's context this is: grows when a context is terminated and
-    /// initialised anew.
+    /// The incarnation of this task's context: grows when a context is terminated and initialised
+    /// again.
     pub incarnation: u32,
     /// Unique name of this run of the job: letters, digits, `-`, `_`.
     pub job: &'a str,
@@ -126,7 +126,7 @@ pub struct OpenParams<'a> {
     pub interrupts: bool,
 }
 
-/// The answer of a data-path operation.
+/// The result of a data-path operation.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
@@ -142,14 +142,14 @@ pub enum Status {
     Invalid = -2,
     /// The peer is gone.
     PeerDown = -4,
-    /// The operating system refused; the transport has logged what and why.
+    /// The operating system refused; the transport has logged the details.
     Io = -6,
-    /// A panic was caught at the plugin border; the instance answers nothing else from now on.
+    /// A panic was caught at the plugin ABI; the instance returns only this from now on.
     Panicked = -7,
 }
 
 impl Status {
-    /// The status behind a number that crossed the plugin border; unknown numbers become
+    /// The status of a number from the plugin ABI; unknown numbers become
     /// [`Status::Io`].
     pub fn from_raw(raw: i32) -> Self {
         match raw {
@@ -165,7 +165,7 @@ impl Status {
     }
 }
 
-/// Why a set-up call failed. The text says what, where, the numbers, and what to do.
+/// Why a set-up call failed. The text says what failed, where, the numbers, and the remedy.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TransportError {
     /// The operation is not wired.
@@ -183,7 +183,7 @@ pub enum TransportError {
     /// The operating system refused.
     #[error("{0}")]
     Io(String),
-    /// A panic was caught at the plugin border.
+    /// A panic was caught at the plugin ABI.
     #[error("the transport panicked: {0}")]
     Panicked(String),
 }
@@ -204,17 +204,17 @@ pub struct RawSlice {
 pub struct RemoteAddr {
     /// Address in the peer's address space.
     pub addr: u64,
-    /// The region's key, as its owner's transport gave it; 0 with [`Caps::ANY_ADDRESS`].
+    /// The region's key, as returned by its owner's transport; 0 with [`Caps::ANY_ADDRESS`].
     pub key: u64,
 }
 
-/// Atomic operations, as the guide's `RMW_ops_t` has them.
+/// Atomic operations, as in the guide's `RMW_ops_t`.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RmwOp {
-    /// Add, give the old value.
+    /// Add, and return the old value.
     FetchAndAdd = 0,
-    /// Bitwise or, give the old value.
+    /// Bitwise or, and return the old value.
     FetchAndOr = 1,
     /// Exchange.
     Swap = 2,
@@ -236,29 +236,29 @@ pub struct RegionInfo {
     pub key: u64,
 }
 
-/// What one rail of an instance has carried so far, and how it is.
+/// The traffic of one rail of an instance so far, and its state.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RailReport {
     /// Its number among this task's.
     pub number: u32,
-    /// 1 while it carries; 0 while its link is down or it is closed.
+    /// 1 while it works; 0 while its link is down or it is closed.
     pub up: u32,
     /// Peers that it leads to.
     pub peers: u32,
-    /// Those of them to which nothing is sent over it at present.
+    /// Those of them for which it is not used at present.
     pub left: u32,
-    /// Messages, the transport's own among them.
+    /// Messages sent, including the transport's own.
     pub messages_sent: u64,
-    /// The same of those that came.
+    /// Messages received.
     pub messages_received: u64,
-    /// Bytes of messages and of puts.
+    /// Bytes of messages sent and of puts.
     pub bytes_sent: u64,
-    /// Bytes of messages that came, and of gets.
+    /// Bytes of messages received and of gets.
     pub bytes_received: u64,
-    /// Puts and gets of this task, or pieces of them, that have ended well.
+    /// Puts and gets of this task, or pieces of them, that have succeeded.
     pub transfers: u64,
-    /// How often it has been closed, to be opened anew.
+    /// How often it has been closed in order to be reopened.
     pub renewals: u64,
 }
 
@@ -279,9 +279,9 @@ pub struct Window {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramBatch {
-    /// Where to.
+    /// The destination.
     pub peer: PeerId,
-    /// Which rail; [`LENT`](Self::LENT) may be added.
+    /// The rail; [`LENT`](Self::LENT) may be added.
     pub path: u32,
     /// The bytes, in order; segments need not coincide with slices.
     pub slices: *const RawSlice,
@@ -292,16 +292,16 @@ pub struct DatagramBatch {
 }
 
 impl DatagramBatch {
-    /// In `path`: slices of [`LENT_FROM`](Self::LENT_FROM) bytes and more stay as they are until
+    /// In `path`: slices of [`LENT_FROM`](Self::LENT_FROM) bytes and more stay unchanged until
     /// their datagram has been acknowledged, so that the transport may refer to them instead of
-    /// copying them. If they change all the same, what is still on its way is refused where it
-    /// arrives. Only a transport with [`Caps::LENT_PAGES`] gets to see it.
+    /// copying them. If they do change, datagrams still in flight fail authentication at the
+    /// receiver. Only a transport with [`Caps::LENT_PAGES`] gets it.
     pub const LENT: u32 = 1 << 31;
     /// Shorter slices are copied.
     pub const LENT_FROM: usize = 4096;
 }
 
-/// What kind of [`Event`] happened.
+/// The kind of an [`Event`].
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
@@ -319,8 +319,8 @@ pub enum EventKind {
     Path = 4,
     /// The kernel had no room for `len` datagrams, which are lost.
     Overflow = 5,
-    /// Paths can't take each other's place as the user wants: `status` is a [`FailoverTrouble`] as
-    /// a number, `data` and `len` the details for the user in UTF-8, valid until the next poll.
+    /// Failover between paths is not available as requested: `status` is a [`FailoverTrouble`] as a
+    /// number, `data` and `len` the details for the user in UTF-8, valid until the next poll.
     Failover = 6,
 }
 
@@ -330,14 +330,14 @@ pub enum EventKind {
 pub enum FailoverTrouble {
     /// Setting it up failed.
     SetUp = 0,
-    /// Nothing tells the state of the links: a path that fails is noticed by its silence only.
+    /// The state of the links is unknown: a failed path is noticed only by its silence.
     Unwatched = 1,
-    /// It was there and is not any more, be it for a while.
+    /// It has stopped working, perhaps temporarily.
     Halted = 2,
 }
 
 impl FailoverTrouble {
-    /// The trouble behind a number that crossed the plugin border.
+    /// The trouble of a number from the plugin ABI.
     pub fn from_raw(raw: i32) -> Option<Self> {
         [Self::SetUp, Self::Unwatched, Self::Halted].into_iter().find(|trouble| *trouble as i32 == raw)
     }
@@ -347,13 +347,13 @@ impl FailoverTrouble {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// An [`EventKind`] as a number, for it comes from the plugin's side.
+    /// An [`EventKind`] as a number, because it comes from the plugin.
     pub kind: u32,
-    /// Who it concerns.
+    /// The peer that it concerns.
     pub peer: PeerId,
     /// The message's bytes; valid until the next poll.
     pub data: *mut u8,
-    /// How many.
+    /// The number of bytes.
     pub len: u32,
     /// A [`Status`] as a number.
     pub status: i32,

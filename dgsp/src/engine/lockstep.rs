@@ -1,4 +1,4 @@
-//! Two plans that are built alike, run in lockstep: each kernel reads one side's places and writes
+//! Two plans of the same structure, run in lockstep: each kernel reads one side's blocks and writes
 //! the other's.
 #![allow(unsafe_code, reason = "the engine works on the user's raw memory")]
 

@@ -2,8 +2,7 @@
 //! (AVX-512 VBMI).
 //!
 //! The masks name exactly the bytes of the blocks, on both sides: what lies between is neither read
-//! nor written. An array of an int and a char moves three to four times as fast as field by field,
-//! which needs two stores a structure.
+//! nor written. Field by field, each structure would need several stores.
 #![allow(unsafe_code, reason = "vector loads and stores of raw memory")]
 
 /// Bytes of a vector.

@@ -1,4 +1,4 @@
-//! Groups: ordered sets of tasks, as numbers alone. No context, no traffic.
+//! Groups: ordered sets of task numbers. No context, no communication.
 //!
 //! A member's place in a group is its *rank*. Groups are kept as runs of equal stride: all tasks, a
 //! range, every eighth task cost a few words however many they are; a list without any order costs

@@ -1,4 +1,4 @@
-//! Groups out of groups.
+//! Set operations on groups.
 
 use super::{Group, GroupError, Run};
 

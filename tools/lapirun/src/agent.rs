@@ -1,12 +1,12 @@
-//! The launcher's hand on another machine: `lapirun --agent`, started through ssh or the like.
+//! The launcher's agent on another machine: `lapirun --agent`, started through ssh or the like.
 //!
 //! It takes its orders on standard input, so that the job's secret never stands on a command line,
 //! and reports on standard output. The end of its input means that the launcher is gone: it kills
-//! its tasks and leaves. Of a large job it starts further agents and hands on what is said between
-//! them and the launcher; they hear of its end as it hears of the launcher's.
+//! its tasks and exits. In a large job it starts further agents and forwards messages between them
+//! and the launcher; they notice its end as it notices the launcher's.
 
-mod below;
-mod feed;
+mod child_agents;
+mod standard_input;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,8 +30,8 @@ use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome, Program, Spawner};
 use crate::windows;
 use crate::wire::{self, Frame, Inbox, Order};
-use below::Below;
-use feed::Feeds;
+use child_agents::Below;
+use standard_input::Feeds;
 
 /// Whether that is all that this process was told. A job starts its own command there, so each of
 /// them must answer to it: lapirun, poe and acprun.
@@ -292,7 +292,7 @@ impl Agent {
             // Of this machine nothing is expected any more.
             return;
         }
-        rollcall::look_apart(&self.looks.job, tasks, &self.looks.sender, &self.looks.bell);
+        rollcall::observe_in_thread(&self.looks.job, tasks, &self.looks.sender, &self.looks.bell);
     }
 
     fn signal(&mut self, signal: i32) {

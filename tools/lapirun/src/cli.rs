@@ -17,7 +17,7 @@ use crate::tree;
 
 const AFTER: &str = "\
 Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
-MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. A task that --restart has started anew finds how many times in LAPIS_JOB_RESTARTS. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
+MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. A task that --restart has restarted finds how many times in LAPIS_JOB_RESTARTS. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
 unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide says).
 
 Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
@@ -33,18 +33,18 @@ Signals INT, TERM, HUP, QUIT and USR2 go to all tasks and what they have started
 #[derive(Debug, Parser)]
 #[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
-    /// Number of tasks; with hosts or in a batch system's allocation, as many as they take unless
-    /// given.
+    /// Number of tasks [default with hosts or in a batch system's allocation: as many as they have
+    /// room for].
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = number_of_tasks)]
     tasks: Option<u32>,
 
-    /// Sets a variable for the tasks, or names one that must be set and passed on, or, with a star
-    /// in the name, as many as there are.
+    /// Sets a variable for the tasks, or passes on a variable that must be set, or, with a star in
+    /// the name, all that match.
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]|PATTERN")]
     export: Vec<String>,
 
     /// Where tasks may run: on a core each, on the cores that share a cache or a memory, or
-    /// anywhere; without it, what LAPIS_BIND says, or none.
+    /// anywhere [default: LAPIS_BIND, or none].
     #[arg(long, value_enum)]
     bind: Option<Binding>,
 
@@ -52,12 +52,12 @@ struct Cli {
     #[arg(long, value_name = "FOLDER")]
     wdir: Option<PathBuf>,
 
-    /// Who reads the standard input: a task's number, all, or none.
+    /// The tasks that read the standard input: a task's number, all, or none.
     #[arg(long, value_name = "TASK", value_parser = input, default_value = "0")]
     stdin: Input,
 
-    /// File that gets all that a task writes, instead of lapirun's own output; %t stands for the
-    /// task's number.
+    /// File for the output of a task, instead of lapirun's own output; %t stands for the task's
+    /// number.
     #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "tag_output")]
     output: Option<String>,
 
@@ -65,8 +65,8 @@ struct Cli {
     #[arg(long)]
     tag_output: bool,
 
-    /// Looks this often, in seconds, what the tasks do, and shows who waits for whom when a task
-    /// has waited for so long.
+    /// Checks the tasks at this interval, in seconds, and shows which task waits for which when one
+    /// has waited for that long.
     #[arg(long, value_name = "S", value_parser = interval)]
     watch: Option<Duration>,
 
@@ -78,47 +78,47 @@ struct Cli {
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
     grace: Duration,
 
-    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and
+    /// Restarts tasks that fail, up to this many times in all. See LAPI_Purge_totask and
     /// LAPI_Resume_totask.
     #[arg(long, value_name = "N", default_value_t = 0)]
     restart: u32,
 
-    /// Lets the other tasks go on when one has failed; the exit code is still that of the first
-    /// that failed.
+    /// Lets the other tasks continue when one has failed; the exit code is still that of the first
+    /// one that failed.
     #[arg(long)]
     keep_going: bool,
 
-    /// Says which task would be started where, and starts nothing.
+    /// Shows where each task would be started, without starting any.
     #[arg(long)]
     dry_run: bool,
 
-    /// Says what is started.
+    /// Shows what is started.
     #[arg(short, long)]
     verbose: bool,
 
-    /// Machines to run on, each with the number of tasks that it takes (1 unless given).
+    /// Machines to run on, each with its number of tasks (default 1).
     #[arg(short = 'H', long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
     hosts: Option<String>,
 
-    /// File with a machine in each line: HOST, HOST:N or HOST slots=N.
+    /// File with a machine on each line: HOST, HOST:N or HOST slots=N.
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
-    /// Tasks on each machine, whatever the list says.
+    /// Tasks on each machine, overriding the list.
     #[arg(long, value_name = "N", value_parser = number_of_tasks)]
     ppn: Option<u32>,
 
-    /// Whether tasks fill one machine after the other, or go to each in turn.
+    /// Whether tasks fill one machine after the other, or are dealt to each in turn.
     #[arg(long, value_enum, default_value = "slot")]
     map_by: MapBy,
 
-    /// Command that runs something on a machine; {host} stands for its name. Words are split at
+    /// Command that runs a program on a machine; {host} stands for its name. Words are split at
     /// blanks [default: ssh -x -o BatchMode=yes {host}, in an allocation the batch system's].
     #[arg(long, value_name = "COMMAND", env = "LAPIS_REMOTE")]
     remote: Option<String>,
 
-    /// Machines that each machine starts, this one included: with more of them, those that run
-    /// start the others. The remote command must then work from each of them.
+    /// The number of machines that each machine, including this one, starts at most: in larger
+    /// jobs, running machines start others. The remote command must then work from each of them.
     #[arg(long, value_name = "N", value_parser = number_of_machines, default_value_t = tree::FAN_OUT)]
     fan_out: u32,
 
@@ -126,7 +126,7 @@ struct Cli {
     #[arg(long, value_name = "HOST")]
     address: Option<String>,
 
-    /// Started by a launcher on another machine: takes its orders from the standard input.
+    /// Used by a launcher on another machine: reads its orders from the standard input.
     #[arg(long, hide = true)]
     agent: bool,
 
@@ -135,7 +135,7 @@ struct Cli {
     program: Vec<OsString>,
 }
 
-/// How tasks are spread over machines.
+/// How tasks are distributed over machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum MapBy {
     /// One machine after the other is filled.
@@ -144,7 +144,7 @@ enum MapBy {
     Node,
 }
 
-/// How something is run on another machine, unless somebody says otherwise.
+/// The default command that runs a program on another machine.
 pub(crate) const SSH: &str = "ssh -x -o BatchMode=yes {host}";
 
 fn input(text: &str) -> Result<Input, String> {

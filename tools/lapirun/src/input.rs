@@ -1,5 +1,5 @@
-//! The launcher's standard input, read by a thread of its own: a reader that hangs must not make
-//! the launcher deaf.
+//! The launcher's standard input, read by a thread of its own, so that a blocked read does not
+//! block the launcher.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;

@@ -138,7 +138,7 @@ pub struct JobSpec {
     pub timeout: Option<Duration>,
     /// Time between SIGTERM and SIGKILL when the job is ended.
     pub grace: Duration,
-    /// How many times tasks that fail are started anew, altogether.
+    /// How many times tasks that fail are restarted, altogether.
     pub restarts: u32,
     /// Whether the other tasks go on when one fails.
     pub keep_going: bool,

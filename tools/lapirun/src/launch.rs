@@ -268,7 +268,7 @@ impl Agents<'_> {
             folder: utf8(folder.as_os_str())?,
             bind: spec.binding.word().to_owned(),
             files: spec.files.clone(),
-            // Of one that is started anew the input has gone by.
+            // Of one that is restarted the input has gone by.
             input: if before == 0 { spec.input } else { Input::None },
         };
         Remote::start(&order, self.mask).map_err(|e| Fault::Hosts {

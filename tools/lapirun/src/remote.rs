@@ -1,4 +1,4 @@
-//! An agent as seen by who has started it: the launcher, or an agent above it in the tree.
+//! An agent as seen by its parent: the launcher, or an agent above it in the tree.
 //!
 //! It speaks for its whole branch: its own tasks and those of the machines below it.
 

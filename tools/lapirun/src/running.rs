@@ -1,9 +1,9 @@
 //! A running job: waits for its tasks, and passes on signals and output.
 
-mod calling;
-mod feeding;
-mod judging;
-mod parting;
+mod failures;
+mod roll_calls;
+mod shutdown;
+mod standard_input;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -25,13 +25,13 @@ use crate::rollcall::RollCalls;
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
 
-/// A task that was started anew.
+/// A task that was restarted.
 pub(crate) enum Born {
     Here(Local),
     There(Remote),
 }
 
-/// Starts a task anew that was started so many times before.
+/// Restarts a task that was started this many times before.
 pub(crate) type Again<'a> = dyn Fn(u32, u32) -> Result<Born, Fault> + 'a;
 
 struct Task {
@@ -66,7 +66,7 @@ pub(crate) struct Running<'a> {
     started: Instant,
     progress: watching::Progress,
     listening: Listening,
-    feeding: feeding::Feeding,
+    feeding: standard_input::Feeding,
     tasks: BTreeMap<u32, Task>,
     streams: Vec<Stream>,
     remotes: Vec<Remote>,
@@ -80,9 +80,9 @@ pub(crate) struct Running<'a> {
     verdict: Option<u8>,
     /// The exit code of the first task that failed while the others went on.
     failed: Option<u8>,
-    /// Tasks that may still be started anew.
+    /// Tasks that may still be restarted.
     restarts: u32,
-    /// Tasks that are to be started anew.
+    /// Tasks that are to be restarted.
     reborn: Vec<u32>,
     /// When politeness ends.
     kill_at: Option<Instant>,
@@ -113,7 +113,7 @@ impl<'a> Running<'a> {
             started: Instant::now(),
             progress: watching::Progress::new(spec.tasks),
             listening: Listening::new(),
-            feeding: feeding::Feeding::default(),
+            feeding: standard_input::Feeding::default(),
             tasks: BTreeMap::new(),
             streams: Vec::new(),
             remotes: Vec::new(),
@@ -158,7 +158,7 @@ impl<'a> Running<'a> {
         let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
         self.tasks.insert(task, Task { local: Some(local), shown, outcome: None, before });
         self.progress.started();
-        self.tell_progress();
+        self.show_progress();
     }
 
     /// What becomes of a task's output, or error output, which is always passed on.
@@ -186,9 +186,9 @@ impl<'a> Running<'a> {
     pub(crate) fn until_the_end(mut self, again: &Again<'_>) -> u8 {
         while !self.all_ended() {
             self.wait();
-            self.hear_server();
+            self.handle_server();
             self.feed();
-            self.tell_progress();
+            self.show_progress();
             self.call_roll();
             for signal in self.signals.read() {
                 self.obey(signal);
@@ -197,7 +197,7 @@ impl<'a> Running<'a> {
             self.record(&ended);
             self.judge();
             self.start_anew(again);
-            self.keep_time();
+            self.check_time_limit();
         }
         self.judge();
         self.part();
@@ -260,14 +260,14 @@ impl<'a> Running<'a> {
         let spoken: Vec<usize> = (0..self.remotes.len()).filter(|_| ready.next().unwrap_or(false)).collect();
         // From the last, so that those that leave do not move the others.
         for at in spoken.into_iter().rev() {
-            self.hear_agent(at);
+            self.handle_agent(at);
         }
         self.remotes.iter_mut().for_each(Remote::flush);
         let lines = self.listening.look(&mut self.remotes, ending || room == [true; 2]);
         lines.iter().for_each(|line| self.say(line));
     }
 
-    fn hear_agent(&mut self, at: usize) {
+    fn handle_agent(&mut self, at: usize) {
         let (news, open) = self.remotes[at].hear();
         let mut ended = Vec::new();
         for item in news {
@@ -307,7 +307,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn hear_server(&mut self) {
+    fn handle_server(&mut self) {
         let mut counter = [0u8; 8];
         let _ = rustix::io::read(&*self.wake, &mut counter);
         while let Ok(event) = self.events.try_recv() {

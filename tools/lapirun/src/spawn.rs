@@ -150,7 +150,7 @@ impl Spawner<'_> {
         Ok(Local { pid: Pid::from_child(&child), child })
     }
 
-    /// The file of a task's output; one that is started anew writes on.
+    /// The file of a task's output; one that is restarted writes on.
     fn file_of(&self, pattern: &str, task: u32, before: u32) -> io::Result<File> {
         let name = PathBuf::from(pattern.replace("%t", &task.to_string()));
         let path = self.folder.map_or(name.clone(), |folder| folder.join(&name));

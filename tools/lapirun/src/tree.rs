@@ -1,4 +1,4 @@
-//! Who starts whom: a tree of machines, in which each starts a bounded number of others.
+//! The start tree: machines in a tree, each of which starts a bounded number of others.
 //!
 //! The launcher starts the first machine of each branch and hands it the rest of the branch, which
 //! is divided there in the same way. So the machines of a level are started at the same time, and

@@ -1,5 +1,5 @@
-//! Windows for a job whose tasks want some, on a machine where no daemon gives any: the launcher is
-//! the daemon then, as long as the job runs.
+//! Windows for a job that needs them on a machine without a daemon: the launcher acts as the daemon
+//! while the job runs.
 
 use std::ffi::{OsStr, OsString};
 

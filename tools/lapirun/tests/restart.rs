@@ -1,4 +1,4 @@
-//! Tasks that fail and are started anew, or are left behind.
+//! Tasks that fail and are restarted, or are left behind.
 
 mod common;
 

@@ -3,7 +3,7 @@
 mod core;
 mod draw;
 mod file;
-mod hand;
+mod handwritten;
 mod shape;
 mod shapes;
 mod time;
@@ -34,8 +34,7 @@ enum Command {
         /// The program.
         file: PathBuf,
     },
-    /// Says what is wrong with a program, with LAPI's error code and the instruction, or what it
-    /// does.
+    /// Verifies a program: prints the error with LAPI's code and the instruction, or a summary.
     Verify {
         /// The program.
         file: PathBuf,

@@ -3,7 +3,7 @@
 //!
 //! `peers/mpi_pack.c` builds the same shapes with MPI datatypes; sizes and index lists must match.
 
-use crate::hand;
+use crate::handwritten;
 use crate::shape::{Array, Both, Shape};
 use lapis_dgsp::{Error, Layout, Order};
 
@@ -12,21 +12,21 @@ pub(crate) fn all() -> Result<Vec<Shape>, Error> {
     let (float, double) = (Layout::bytes(4)?, Layout::bytes(8)?);
     let n = 66;
     let mut shapes = vec![
-        boxes("wrf_x", 4, [48, 28, 72], [40, 20, 3], [4, 4, 3], 4, &float, hand::BOX_F32)?,
-        boxes("wrf_y", 4, [48, 28, 72], [3, 20, 64], [4, 4, 4], 4, &float, hand::BOX_ROWS_F32)?,
-        strided("milc_su3_zd", 16, 128, 2048, 24, hand::VECTOR_24)?,
-        strided("nas_lu_x", 1, 510, 510, 8, hand::VECTOR_F64)?,
-        strided("nas_lu_y", 102, 5, 510, 8, hand::LU_Y)?,
-        boxes("nas_mg_x", 1, [n, n, n], [n - 2, n - 2, 1], [1, 1, 1], 8, &double, hand::BOX_F64)?,
-        boxes("nas_mg_y", 1, [n, n, n], [n - 2, 1, n - 2], [1, 1, 1], 8, &double, hand::BOX_ROWS_F64)?,
-        boxes("nas_mg_z", 1, [n, n, n], [1, n - 2, n - 2], [1, 1, 1], 8, &double, hand::BOX_ROWS_F64)?,
+        boxes("wrf_x", 4, [48, 28, 72], [40, 20, 3], [4, 4, 3], 4, &float, handwritten::BOX_F32)?,
+        boxes("wrf_y", 4, [48, 28, 72], [3, 20, 64], [4, 4, 4], 4, &float, handwritten::BOX_ROWS_F32)?,
+        strided("milc_su3_zd", 16, 128, 2048, 24, handwritten::VECTOR_24)?,
+        strided("nas_lu_x", 1, 510, 510, 8, handwritten::VECTOR_F64)?,
+        strided("nas_lu_y", 102, 5, 510, 8, handwritten::LU_Y)?,
+        boxes("nas_mg_x", 1, [n, n, n], [n - 2, n - 2, 1], [1, 1, 1], 8, &double, handwritten::BOX_F64)?,
+        boxes("nas_mg_y", 1, [n, n, n], [n - 2, 1, n - 2], [1, 1, 1], 8, &double, handwritten::BOX_ROWS_F64)?,
+        boxes("nas_mg_z", 1, [n, n, n], [1, n - 2, n - 2], [1, 1, 1], 8, &double, handwritten::BOX_ROWS_F64)?,
         atoms("lammps_full", &[24, 4, 4, 4, 8, 4])?,
         atoms("lammps_atomic", &[24, 4, 4, 4])?,
-        points("specfem3d_oc", 1, 4, 8192, 40_000, &float, hand::RANDOM_F32)?,
-        points("specfem3d_cm", 2, 12, 4096, 20_000, &Layout::bytes(12)?, hand::CM)?,
+        points("specfem3d_oc", 1, 4, 8192, 40_000, &float, handwritten::RANDOM_F32)?,
+        points("specfem3d_cm", 2, 12, 4096, 20_000, &Layout::bytes(12)?, handwritten::CM)?,
     ];
     shapes.push(fft2()?);
-    shapes.push(strided("column", 1024, 1, 1024, 8, hand::VECTOR_F64)?);
+    shapes.push(strided("column", 1024, 1, 1024, 8, handwritten::VECTOR_F64)?);
     shapes.push(triangle()?);
     shapes.push(Shape {
         name: "int_char",
@@ -35,9 +35,9 @@ pub(crate) fn all() -> Result<Vec<Shape>, Error> {
         memory: 16_384 * 8,
         arrays: Vec::new(),
         index: Vec::new(),
-        hand: hand::INT_CHAR,
+        hand: handwritten::INT_CHAR,
     });
-    shapes.push(points("random_index", 1, 8, 8192, 65_536, &double, hand::RANDOM_F64)?);
+    shapes.push(points("random_index", 1, 8, 8192, 65_536, &double, handwritten::RANDOM_F64)?);
     Ok(shapes)
 }
 
@@ -101,7 +101,7 @@ fn atoms(name: &'static str, fields: &[usize]) -> Result<Shape, Error> {
     }
     let fields: Vec<_> = layouts.iter().map(|(at, l)| (1, *at, l)).collect();
     let layout = Layout::structure(&fields)?;
-    Ok(Shape { name, layout, reps: 1, memory: at, arrays, index, hand: hand::LAMMPS })
+    Ok(Shape { name, layout, reps: 1, memory: at, arrays, index, hand: handwritten::LAMMPS })
 }
 
 /// Elements of `arrays` arrays at unordered indices.
@@ -141,7 +141,7 @@ fn fft2() -> Result<Shape, Error> {
         memory: 64 * 256 * 16,
         arrays: vec![Array { size: [0, 64, 256], sub: [0, 0, 64], ..Array::default() }],
         index: Vec::new(),
-        hand: hand::TRANSPOSE,
+        hand: handwritten::TRANSPOSE,
     })
 }
 
@@ -155,7 +155,7 @@ fn triangle() -> Result<Shape, Error> {
         memory: N * N * 8,
         arrays: vec![Array { size: [0, 0, N], ..Array::default() }],
         index: Vec::new(),
-        hand: hand::TRIANGLE,
+        hand: handwritten::TRIANGLE,
     })
 }
 

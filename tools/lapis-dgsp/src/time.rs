@@ -22,20 +22,20 @@ use crate::shapes;
 /// What is timed, and how.
 #[derive(Args)]
 pub(crate) struct TimeArgs {
-    /// A record of docs/bench-format.md a line instead of a table.
+    /// Print records of docs/bench-format.md, one per line, instead of a table.
     #[arg(long)]
     json: bool,
     /// Only these shapes.
     #[arg(long, value_delimiter = ',')]
     shapes: Vec<String>,
-    /// Rounds; medians are taken over them.
+    /// Number of rounds, over which medians are taken.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
-    /// Microseconds that one measurement takes at least.
+    /// Minimum duration of one measurement, in microseconds.
     #[arg(long, default_value_t = 200)]
     micros: u64,
-    /// Seconds to wait, all in all, for rounds in which nothing else runs on the core; then others
-    /// do where there are none.
+    /// Seconds to wait, in all, for rounds in which nothing else runs on the core; after that,
+    /// disturbed rounds count as well.
     #[arg(long, default_value_t = 2.0)]
     patience: f64,
     /// A program that times the same shapes on request (see peers/mpi_pack.c), as NAME=COMMAND; may

@@ -1,7 +1,7 @@
 //! Which algorithm a collective takes.
 
 use lapis_collectives::schedule::levels::Hosts;
-use lapis_collectives::select::{self, Shape, Way, Wishes};
+use lapis_collectives::select::{self, Overrides, Shape, Way};
 use lapis_collectives::{Call, select::Algorithm};
 use serde::Serialize;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const SIZE: usize = 8;
 #[derive(Debug, Serialize)]
 pub(crate) struct Collectives {
     /// The value of LAPIS_COLLECTIVES.
-    wishes: String,
+    overrides: String,
     choices: Vec<Choice>,
 }
 
@@ -54,9 +54,9 @@ fn calls(count: usize) -> [Call<'static>; 10] {
 }
 
 impl Collectives {
-    /// By the rules, and by what the variable wishes for.
+    /// By the rules, and by what the variable overrides for.
     pub(crate) fn gather(text: &str) -> Result<Self, String> {
-        let wishes = Wishes::parse(text)?;
+        let overrides = Overrides::parse(text)?;
         let mut choices = Vec::new();
         for bytes in BYTES {
             for call in calls(bytes / SIZE) {
@@ -64,21 +64,21 @@ impl Collectives {
                     continue;
                 }
                 for n in ONE_HOST {
-                    choices.push(choose(&call, bytes, n, n, &wishes));
+                    choices.push(choose(&call, bytes, n, n, &overrides));
                 }
                 for n in SEVERAL {
-                    choices.push(choose(&call, bytes, n, EACH.min(n / 2), &wishes));
+                    choices.push(choose(&call, bytes, n, EACH.min(n / 2), &overrides));
                 }
             }
         }
-        Ok(Self { wishes: text.to_owned(), choices })
+        Ok(Self { overrides: text.to_owned(), choices })
     }
 
     /// For people: a table for one host, one for several.
     pub(crate) fn write(&self, out: &mut String) {
         out.push_str("\nCollectives\n");
-        let wishes = if self.wishes.is_empty() { "unset" } else { &self.wishes };
-        let _ = writeln!(out, "  LAPIS_COLLECTIVES: {wishes}");
+        let overrides = if self.overrides.is_empty() { "unset" } else { &self.overrides };
+        let _ = writeln!(out, "  LAPIS_COLLECTIVES: {overrides}");
         out.push_str("  For numbers of 8 bytes whose operands may change places. Where members map\n");
         out.push_str("  no memory of each other, the algorithm in brackets is taken.\n");
         for (several, title) in [
@@ -115,7 +115,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-fn choose(call: &Call<'_>, bytes: usize, n: usize, each: usize, wishes: &Wishes) -> Choice {
+fn choose(call: &Call<'_>, bytes: usize, n: usize, each: usize, overrides: &Overrides) -> Choice {
     let hosts = Hosts::of((0..n).map(|rank| (rank / each) as u64));
     let shape = Shape {
         me: 0,
@@ -125,8 +125,8 @@ fn choose(call: &Call<'_>, bytes: usize, n: usize, each: usize, wishes: &Wishes)
         reorder: true,
         reproducible: false,
     };
-    let messages = select::choose(call, &shape, wishes);
-    let algorithm = match select::through_memory(call, &shape, wishes) {
+    let messages = select::choose(call, &shape, overrides);
+    let algorithm = match select::through_memory(call, &shape, overrides) {
         Some(Way::Host) => both("memory", messages),
         Some(Way::Levels) => both("memory+messages", messages),
         None => messages.name().to_owned(),

@@ -1,4 +1,4 @@
-//! What there is to show, gathered without printing anything.
+//! Gathering what is to be shown, without printing anything.
 
 use crate::collectives::Collectives;
 use crate::copies::Copies;

@@ -29,19 +29,19 @@ struct Cli {
     #[arg(long)]
     transports: bool,
 
-    /// Only the configuration, with what each variable means
+    /// Only the configuration, with the meaning of each variable
     #[arg(long)]
     config: bool,
 
-    /// Only which algorithms collectives take, by operation, bytes, members and hosts
+    /// Only the algorithms of collectives, by operation, bytes, members and hosts
     #[arg(long)]
     collectives: bool,
 
-    /// Only the adapters of this host, with their windows and what has passed through each
+    /// Only the adapters of this host, with their windows and the traffic of each
     #[arg(long)]
     windows: bool,
 
-    /// Only which copies move data between tasks of a host, by length, and where that comes from
+    /// Only the copies that move data between tasks of a host, by length, and their origin
     #[arg(long)]
     copies: bool,
 

@@ -1,4 +1,4 @@
-//! The listing for people.
+//! The readable listing.
 
 use crate::facts::{Boot, Candidate, Declared, Facts, Opened, Transports, Variable};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The adapters of this host and their windows, as its services daemon tells of them.
+//! The adapters of this host and their windows, as its services daemon reports them.
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;

@@ -1,4 +1,4 @@
-//! Which adapters there are to be.
+//! The adapters to create.
 
 use crate::eth::network::BY_ADDRESS;
 use lapis_adapters::fifo::Geometry;
@@ -10,13 +10,13 @@ pub(crate) const FROM_ADDRESS: u32 = u32::MAX;
 /// Where the program that steers an interface's frames runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EthMode {
-    /// In the driver, or where that can't be in the kernel's general code. There, too, with a
+    /// In the driver, or where that can't be in the kernel's generic mode. There, too, with a
     /// virtual pair of one queue, whose driver takes longer.
     #[default]
     Auto,
     /// In the driver.
     Native,
-    /// In the kernel's general code.
+    /// In the kernel's generic mode.
     Generic,
 }
 

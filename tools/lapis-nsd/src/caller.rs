@@ -1,4 +1,4 @@
-//! Who asks a daemon for something.
+//! The identity of a client.
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

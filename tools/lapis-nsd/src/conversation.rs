@@ -1,4 +1,4 @@
-//! What one client says, and what it is answered: bytes in, bytes out.
+//! The conversation with one client: requests in, answers out, as bytes.
 
 use crate::caller::Caller;
 use crate::tables::Tables;

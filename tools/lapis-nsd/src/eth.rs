@@ -1,4 +1,4 @@
-//! Interfaces of an Ethernet as adapters: the part that needs rights.
+//! Ethernet interfaces as adapters: the part that needs privileges.
 //!
 //! | file | concern |
 //! |---|---|

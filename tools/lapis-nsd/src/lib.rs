@@ -1,16 +1,16 @@
 //! The network services daemon of a host, as a library: `lapis-nsd` runs it, lapirun runs it for a
 //! job where there is none, and tests run it in a thread.
 //!
-//! It owns adapters, gives windows of them to jobs, and tells which adapters are up. It is needed
-//! to begin and on no message's way. It keeps no files: a daemon that is started again learns of
-//! open windows from the tasks that have them. `docs/hps.md` draws the conversation.
+//! It owns adapters, assigns windows of them to jobs, and reports which adapters are up. It is
+//! needed to start, but no message passes through it. It stores no files: a restarted daemon learns
+//! of open windows from the tasks that have them. `docs/hps.md` draws the conversation.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `adapters.rs` | which adapters there are to be |
-//! | `tables.rs` | who has which window: no sockets, no clocks |
-//! | `others.rs` | what daemons of other hosts say of their ports |
-//! | `ports.rs` | nodes and their ports, as GM has them |
+//! | `adapters.rs` | the adapters to create |
+//! | `tables.rs` | the owners of windows: no sockets, no clocks |
+//! | `remote_daemons.rs` | the ports of other hosts, as their daemons report them |
+//! | `ports.rs` | GM's nodes and ports |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
@@ -19,8 +19,8 @@ mod adapters;
 mod caller;
 mod conversation;
 mod eth;
-mod others;
 mod ports;
+mod remote_daemons;
 mod server;
 mod tables;
 

@@ -16,49 +16,48 @@ found by LAPIS_NSD. Clients trust daemons of root and of their own user.
 
 Exit status: 0 ended by a signal, 1 it can't listen, 2 a wrong command line.";
 
-/// Owns the adapters of this host and gives windows of them to jobs
+/// Owns the adapters of this host and assigns windows of them to jobs
 #[derive(Parser)]
 #[command(name = "lapis-nsd", version, after_help = AFTER)]
 struct Cli {
     /// Where to listen: a name in the abstract name space, or a path with a slash
     #[arg(long, value_name = "NAME", env = "LAPIS_NSD", default_value = Address::HOST)]
     socket: String,
-    /// How many soft adapters there are: sn0, sn1, ... [default: 2, or none beside --eth]
+    /// Number of soft adapters: sn0, sn1, ... [default: 2, or none with --eth]
     #[arg(long, value_name = "N")]
     soft: Option<u32>,
-    /// An Ethernet interface that is an adapter, too; may be repeated. Its network is the subnet of
+    /// An Ethernet interface to use as an adapter; may be repeated. Its network is the subnet of
     /// its address, or the number after @
     #[arg(long, value_name = "NAME[@NETWORK]")]
     eth: Vec<String>,
-    /// How many windows each interface has
+    /// Number of windows of each interface
     #[arg(long, value_name = "N", default_value_t = 16)]
     eth_windows: u32,
-    /// Has whoever looks for arrivals at a window of an interface make the driver look for
-    /// microseconds, where it would wait for interrupts. For interfaces with interrupts that are
-    /// put off (napi_defer_hard_irqs, gro_flush_timeout); elsewhere it costs a system call at each
-    /// look
+    /// Microseconds for which a task that polls a window of an interface makes the driver poll,
+    /// instead of waiting for interrupts. For interfaces with deferred interrupts
+    /// (napi_defer_hard_irqs, gro_flush_timeout); on others each poll costs a system call
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
     eth_busy_poll: u32,
     /// Where the program that steers an interface's frames runs: in its driver (native), in the
-    /// kernel's general code (generic), or wherever is better (auto)
+    /// kernel's generic code (generic), or whichever is better (auto)
     #[arg(long, value_name = "MODE", value_parser = ["auto", "native", "generic"], default_value = "auto")]
     eth_mode: String,
-    /// A user, by number, who may have windows of interfaces, beside root and the daemon's user;
-    /// may be repeated. His tasks can send any frame there
+    /// A user, by number, who may use windows of interfaces, as root and the daemon's user may; may
+    /// be repeated. The user's tasks can send arbitrary frames there
     #[arg(long, value_name = "UID")]
     eth_user: Vec<u32>,
-    /// How many networks they are spread over
+    /// Number of networks over which the adapters are distributed
     #[arg(long, value_name = "N", default_value_t = 2)]
     networks: u32,
-    /// How many windows each adapter has
+    /// Number of windows of each adapter
     #[arg(long, value_name = "N", default_value_t = 1024)]
     windows: u32,
-    /// A host whose nodes are known before their programs open ports; may be given several times
-    /// [default: this host]. With an address the node of one interface of any host: the daemons of
-    /// all hosts need the same nodes in the same order
+    /// A host whose nodes are known before their programs open ports; may be repeated [default:
+    /// this host]. With an address, the node of one interface of any host: the daemons of all hosts
+    /// need the same nodes in the same order
     #[arg(long = "node", value_name = "NAME[@ADDRESS]")]
     nodes: Vec<String>,
-    /// The most windows of an adapter that one user may have [default: half of them]
+    /// Maximum number of windows of an adapter for one user [default: half of them]
     #[arg(long, value_name = "N")]
     share: Option<u32>,
 }

@@ -1,5 +1,5 @@
-//! Nodes and their ports, as GM has them: which host name and board is which node, and which window
-//! is behind which port. What GM's mapper did.
+//! GM's nodes and ports: the node of each host name and board, and the window of each port. This
+//! replaces GM's mapper.
 
 use crate::caller::Caller;
 use lapis_adapters::protocol::{MAX_REPLY, NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};

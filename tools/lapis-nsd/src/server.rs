@@ -159,7 +159,7 @@ impl Server {
                 match event.data.u64() {
                     STOP => return Ok(()),
                     NEWS => self.hear_news(),
-                    OTHERS => self.tables.hear_others(),
+                    OTHERS => self.tables.receive_from_remote_daemons(),
                     LISTENER => self.accept(),
                     // Odd marks are of processes, which have ended.
                     mark if mark % 2 == 1 => self.let_go(mark / 2),

@@ -1,4 +1,4 @@
-//! Who has which window.
+//! The state and owner of each window.
 //!
 //! ```text
 //!            reserve                load
@@ -17,8 +17,8 @@ mod reservations;
 
 use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
-use crate::others::Others;
 use crate::ports::{NewPort, Ports};
+use crate::remote_daemons::RemoteDaemons;
 use cards::{Card, Entry, Opened};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
@@ -48,7 +48,7 @@ pub struct Tables {
     changed: bool,
     ports: Ports,
     /// Daemons of other hosts, if their nodes are known.
-    others: Option<Others>,
+    others: Option<RemoteDaemons>,
     /// Who may open windows of interfaces.
     users: Users,
 }

@@ -1,4 +1,4 @@
-//! When processes count as hanging: when nothing has come of them for a given time, by a clock of
+//! Detecting processes that hang: those without a sign of progress for a given time, by a clock of
 //! their own.
 //!
 //! That clock stands still while their threads wait for a processor that others use. On a machine
@@ -56,13 +56,13 @@ impl Patience {
         Self { root, limit, looked: Instant::now(), quiet: Duration::ZERO, threads: HashMap::new() }
     }
 
-    /// Something has come of them: the time begins anew.
+    /// Something has come of them: the time starts again.
     pub fn heard(&mut self) {
         self.quiet = Duration::ZERO;
     }
 
-    /// Whether they hang. To be asked often; it costs a look at the clock, and each half second one
-    /// at the threads.
+    /// Whether they hang. To be asked often; it costs a reading of the clock, and each half second
+    /// one at the threads.
     pub fn is_over(&mut self) -> bool {
         let clock = self.looked.elapsed();
         if clock >= PERIOD {

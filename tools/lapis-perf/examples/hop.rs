@@ -1,5 +1,5 @@
 //! What the software of one hop costs when no cache line has to travel: two contexts in one thread
-//! throw a message to and fro.
+//! throw a message back and forth.
 //!
 //! `cargo run --release -p lapis-perf --example hop [rounds] [bytes]`; the counterpart for
 //! instructions is callgrind on this program, with the difference of two runs of different length.

@@ -30,27 +30,27 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Sizes, as in 8,4K,64K-1M (a range doubles)
+    /// Sizes, as in 8,4K,64K-1M (a range doubles at each step)
     #[arg(long, value_name = "SIZES", value_parser = sizes, conflicts_with_all = ["min_size", "max_size"])]
     pub(crate) sizes: Option<Sizes>,
 
-    /// Smallest of the usual sizes
+    /// Smallest of the default sizes
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) min_size: Option<u64>,
 
-    /// Largest of the usual sizes
+    /// Largest of the default sizes
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) max_size: Option<u64>,
 
-    /// Milliseconds for each figure, beyond its warm-up
+    /// Milliseconds for each figure, without its warm-up
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     pub(crate) time_ms: u64,
 
-    /// Transport to measure, in place of LAPIS_TRANSPORT
+    /// Transport to measure, instead of LAPIS_TRANSPORT
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<String>,
 
-    /// Memory of the target that puts, gets and atomics work on (several with commas)
+    /// Kinds of target memory for puts, gets and atomics, separated by commas
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', default_value = "lapis")]
     pub(crate) memory: Vec<Memory>,
 

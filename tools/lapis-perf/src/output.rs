@@ -1,5 +1,4 @@
-//! What people and programs read: tables that grow as figures come, lines of JSON, a drawing, signs
-//! of life.
+//! Output: tables that grow as figures arrive, lines of JSON, plots, progress.
 
 use crate::cli::Cli;
 use crate::plan::{Figure, Plan};

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use lapis::Context;
 use lapis::core::config::{Environment, Origin, TUNING, processor, write_tuning};
 use lapis_collectives::schedule::levels::Hosts;
-use lapis_collectives::select::{self, Algorithm, Row, Shape, Wishes};
+use lapis_collectives::select::{self, Algorithm, Overrides, Row, Shape};
 use lapis_collectives::{Call, Operator, Team};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -53,8 +53,8 @@ pub(crate) fn run() -> Result<()> {
     let (mut me, mut members) = (0, 0);
     let rounds = select::table().iter().map(|row| row.algorithms.len()).max().unwrap_or(0);
     for round in 0..rounds {
-        let wishes: Vec<String> = select::table().iter().filter_map(|row| wish(row, round)).collect();
-        let builder = lapis::builder().number(round as u32).set(VARIABLE, wishes.join(","));
+        let overrides: Vec<String> = select::table().iter().filter_map(|row| entry(row, round)).collect();
+        let builder = lapis::builder().number(round as u32).set(VARIABLE, overrides.join(","));
         let context = builder.init()?;
         (me, members) = (context.task(), context.tasks() as usize);
         check(&context)?;
@@ -96,29 +96,29 @@ fn check(context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn wish(row: &Row, round: usize) -> Option<String> {
+fn entry(row: &Row, round: usize) -> Option<String> {
     Some(format!("{}={}", row.operation, row.algorithms.get(round)?.name()))
 }
 
-/// The algorithm that a call takes by these wishes.
-fn taken(call: &Call<'_>, members: usize, wishes: &Wishes) -> Algorithm {
+/// The algorithm that a call takes by these overrides.
+fn taken(call: &Call<'_>, members: usize, overrides: &Overrides) -> Algorithm {
     let hosts = Hosts::of((0..members).map(|_| 0));
     let shape =
         Shape { me: 0, n: members, hosts: Some(&hosts), size: ELEMENT, reorder: true, reproducible: false };
-    match select::through_memory(call, &shape, wishes) {
+    match select::through_memory(call, &shape, overrides) {
         Some(_) => Algorithm::Memory,
-        None => select::choose(call, &shape, wishes),
+        None => select::choose(call, &shape, overrides),
     }
 }
 
 fn measure_round(context: &Context, round: usize, figures: &mut Vec<Figure>) -> Result<()> {
     let (team, members) = (Team::world(context)?, context.tasks() as usize);
     for row in select::table() {
-        let Some(text) = wish(row, round) else { continue };
-        let wishes = Wishes::parse(&text).map_err(anyhow::Error::msg)?;
+        let Some(text) = entry(row, round) else { continue };
+        let overrides = Overrides::parse(&text).map_err(anyhow::Error::msg)?;
         for bytes in SIZES {
             let Some(mut trial) = Trial::of(row.operation, bytes, members) else { continue };
-            let algorithm = trial.with_call(|call| taken(call, members, &wishes));
+            let algorithm = trial.with_call(|call| taken(call, members, &overrides));
             if algorithm != row.algorithms[round] {
                 // It does not suit this call.
                 continue;
@@ -233,7 +233,7 @@ fn best(figure: &Figure) -> Option<Algorithm> {
 
 /// What the variable is to say of so many members: limits lie between the sizes that were measured.
 fn chosen(figures: &[Figure], members: usize) -> Vec<String> {
-    let mut wishes = Vec::new();
+    let mut overrides = Vec::new();
     for row in select::table() {
         let of_row: Vec<&Figure> = figures.iter().filter(|f| f.operation == row.operation).collect();
         let mut runs: Vec<(Algorithm, usize, usize)> = Vec::new();
@@ -250,15 +250,15 @@ fn chosen(figures: &[Figure], members: usize) -> Vec<String> {
             let high = runs.get(at + 1).map_or_else(String::new, |next| between(*last, next.1).to_string());
             let range =
                 if low.is_empty() && high.is_empty() { String::new() } else { format!(":{low}-{high}") };
-            wishes.push(format!("{}{range}@{members}={}", row.operation, algorithm.name()));
+            overrides.push(format!("{}{range}@{members}={}", row.operation, algorithm.name()));
         }
     }
-    wishes
+    overrides
 }
 
 /// What was known of other numbers of members, and the new.
 fn merged(known: &str, members: usize, new: &[String]) -> String {
-    let old = |wish: &&str| !wish.is_empty() && !wish.contains(&format!("@{members}="));
+    let old = |entry: &&str| !entry.is_empty() && !entry.contains(&format!("@{members}="));
     let kept = known.split(',').map(str::trim).filter(old).map(str::to_owned);
     kept.chain(new.iter().cloned()).collect::<Vec<_>>().join(",")
 }
@@ -296,9 +296,9 @@ mod tests {
             figure("allreduce", 1 << 20, &[(Memory, 100), (Ring, 80)]),
             figure("barrier", 8, &[(Memory, 5), (Algorithm::Dissemination, 50)]),
         ];
-        let wishes = chosen(&figures, 4);
+        let overrides = chosen(&figures, 4);
         assert_eq!(
-            wishes,
+            overrides,
             [
                 "barrier@4=memory",
                 "allreduce:-64@4=memory",
@@ -307,11 +307,11 @@ mod tests {
             ]
         );
         // The library understands it, and takes what was fastest.
-        let understood = Wishes::parse(&merged("barrier@2=memory,barrier@4=dissemination", 4, &wishes));
+        let understood = Overrides::parse(&merged("barrier@2=memory,barrier@4=dissemination", 4, &overrides));
         let understood = understood.expect("a value of the variable");
         let of = |bytes: usize| taken(&Call::AllReduce { count: bytes / 8 }, 4, &understood);
         assert_eq!((of(8), of(512), of(4096), of(4104)), (Memory, Doubling, Doubling, Ring));
         assert_eq!(taken(&Call::Barrier, 4, &understood), Memory, "the former value of 4 members has gone");
-        assert!(merged("barrier@2=memory", 4, &wishes).starts_with("barrier@2=memory,"));
+        assert!(merged("barrier@2=memory", 4, &overrides).starts_with("barrier@2=memory,"));
     }
 }

@@ -135,7 +135,7 @@ pub fn example(package: &str, name: &str) -> PathBuf {
 /// first: cargo builds a test's package as what Rust programs link, not as what C programs do.
 ///
 /// The whole workspace, always: another choice of packages has other features, and so would build
-/// all anew, and put libraries in the place of those that other tests are using.
+/// everything again, and put libraries in the place of those that other tests are using.
 ///
 /// # Panics
 /// It does not build.

@@ -251,7 +251,7 @@ pub(crate) fn fork() -> Result<()> {
     context.terminate()
 }
 
-/// A process opens a context, leaves all of it behind, and begins anew under the same number, as
+/// A process opens a context, leaves all of it behind, and starts again under the same number, as
 /// one does that gets the number of a process that was killed.
 pub(crate) fn begin_anew(detail: &str) -> Result<()> {
     let context = join()?;

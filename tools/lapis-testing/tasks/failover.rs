@@ -1,4 +1,4 @@
-//! Short messages to and fro, and the pauses in them.
+//! Short messages back and forth, and the pauses in them.
 
 use crate::join;
 use lapis::core::sync::{AtomicBool, AtomicU64, Ordering};

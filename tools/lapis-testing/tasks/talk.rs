@@ -283,7 +283,7 @@ pub(crate) fn poll() -> Result<()> {
     let (all, _) = all.as_chunks();
     let stage = RemoteMemory::from_bytes(&all[0]);
     context.gfence()?;
-    // A call that handles nothing has looked at everything; the next one begins anew.
+    // A call that handles nothing has looked at everything; the next one starts again.
     while context.progress()?.events > 0 {}
     let mut now = [0; 8];
     let mut reach = |wanted: u64| -> Result<()> {

@@ -314,7 +314,7 @@ fn tasks_whose_rails_are_away_together_find_each_other_again() {
     assert_eq!(all_ended(faults, faulty.run_rounds(faults, job, LONG)), 6);
 }
 
-/// A task whose rail is opened anew when nothing can be said over another one any more is found by
+/// A task whose rail is reopened when nothing can be said over another one any more is found by
 /// what its questions say. Now and then libfabric 1.17 makes no connection to the new rail, and the
 /// tasks lose each other after their TIMEOUT (docs/rdma.md, *What is missing*): so one of a few
 /// tries must come to its end.

@@ -1,4 +1,4 @@
-//! Looks at all tasks, and what two looks tell.
+//! Observing all tasks, and the changes between two observations.
 
 use lapis_core::status::{self, Snapshot};
 use serde::Serialize;

@@ -24,14 +24,14 @@ Exit code: 0; 1 with --once if there is no task.";
 #[derive(Debug, Parser)]
 #[command(name = "lapis-top", version, after_help = AFTER)]
 struct Cli {
-    /// Only jobs whose identity begins so.
+    /// Only jobs whose identity begins with this.
     job: Option<String>,
 
-    /// Looks once and ends.
+    /// Prints once and exits.
     #[arg(long)]
     once: bool,
 
-    /// One JSON document for each look.
+    /// One JSON document for each update.
     #[arg(long, conflicts_with = "prometheus")]
     json: bool,
 
@@ -39,7 +39,7 @@ struct Cli {
     #[arg(long)]
     prometheus: bool,
 
-    /// Seconds between two looks.
+    /// Seconds between two updates.
     #[arg(short, long, value_name = "S", value_parser = seconds, default_value = "1")]
     interval: Duration,
 

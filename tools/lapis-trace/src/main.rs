@@ -33,7 +33,7 @@ struct Cli {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Only the job whose identity begins so, where there are several.
+    /// Only the job whose identity begins with this, if there are several.
     #[arg(long, value_name = "ID")]
     job: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Listening to what transports log: a warning that nobody expects fails a case.
+//! Capturing the logs of transports: an unexpected warning fails a case.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};

@@ -1,10 +1,10 @@
 //! Both ends of a lane: a ring in memory that two tasks share, with one writer and one reader.
 //!
 //! How slots and data rings are laid out, and how they are written and read in place, is core's
-//! ([`lapis_core::transport::lane`]). Here is what transports that have lanes need beside it, and
-//! would otherwise each have: [`LaneTx`] and [`LaneRx`] take a lane over where its last user left
-//! it, look for room, and check what they find; [`ring_for`] says how long a data ring should be.
-//! Where the memory comes from, who may map it and who is woken is each transport's own business.
+//! ([`lapis_core::transport::lane`]). This crate has what all transports with lanes need in
+//! addition: [`LaneTx`] and [`LaneRx`] take over a lane where its last user left it, check for
+//! room, and check what they find; [`ring_for`] gives the length of a data ring. Providing the
+//! memory, mapping it and waking sleepers is up to each transport.
 
 #![allow(
     clippy::disallowed_types,

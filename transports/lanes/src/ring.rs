@@ -101,7 +101,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         unsafe { (*self.line.as_ptr()).attention = word };
     }
 
-    /// Says which line is written in turns with the receiver; null for none. A closed lane has
+    /// Says which line is written alternately with the receiver; null for none. A closed lane has
     /// none: the receiver looks at the line when it looks at the lane.
     pub fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         if self.control.is_null() {
@@ -134,8 +134,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         unsafe { (*self.line.as_ptr()).refresh() }
     }
 
-    /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns,
-    /// or in the next slot.
+    /// Whether a message of `len` bytes can be sent at once: in the line that is written
+    /// alternately, or in the next slot.
     #[inline(always)]
     pub fn takes(&self, len: usize) -> bool {
         // SAFETY: ours, and core is not in the middle of using it; what it names lives as long.
@@ -268,7 +268,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         (line.peer, line.told) = (peer, told);
     }
 
-    /// Says which line is written in turns with the sender; null for none.
+    /// Says which line is written alternately with the sender; null for none.
     pub fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).mailbox = mailbox };

@@ -1,4 +1,4 @@
-//! What this transport says of itself before it is opened. Yours has its variables here, too: see
+//! The transport's declaration. Yours also has its variables here: see
 //! `transports/shm/src/declaration.rs`.
 
 use lapis_core::transport::{Declaration, Usage};

@@ -1,4 +1,4 @@
-//! The transport where libfabric's headers were missing at build time: it can only say so.
+//! The transport as built without libfabric's headers: it only reports that.
 
 use lapis_core::transport::{
     Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Transport,

@@ -1,4 +1,4 @@
-//! Memory for messages: buffers of one size, page-aligned, registered where the provider wants it.
+//! Memory for messages: buffers of one size, page-aligned, registered if the provider requires it.
 
 use crate::endpoint::{Access, Context, Endpoint, Registration};
 use lapis_core::transport::TransportError;

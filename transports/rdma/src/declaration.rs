@@ -1,7 +1,7 @@
-//! What this transport says of itself before it is opened: its cost, when it is used, its
-//! variables.
+//! The transport's declaration: its cost, when it is used, its variables.
 //!
-//! Looking for an adapter takes milliseconds of each start: only who asks for user space pays them.
+//! Looking for an adapter takes milliseconds at each start, so it is used only if user space is
+//! requested.
 
 use lapis_core::config::{Group, Kind, Variable};
 use lapis_core::error::LapiCode;

@@ -362,7 +362,7 @@ impl Endpoint {
         self.info.iter().next().map(provider::network_name).unwrap_or_default()
     }
 
-    /// Whether registrations end with the endpoint, so that it can't be opened anew.
+    /// Whether registrations end with the endpoint, so that it can't be reopened.
     pub(crate) fn holds_registrations(&mut self) -> bool {
         self.mr_mode() & FI_MR_ENDPOINT != 0
     }

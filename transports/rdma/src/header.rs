@@ -1,4 +1,4 @@
-//! What goes before each message.
+//! The header of each message.
 //!
 //! ```text
 //!  0        8        12       16       20     21       24
@@ -8,8 +8,8 @@
 //! All fields are little endian. The cookie is a keyed hash over both instances, so that a message
 //! for an earlier instance at the same address, or from outside of the job, is dropped. `acked`
 //! counts the messages that the sender has consumed from the receiver: the receiver's credits.
-//! `number` counts the messages before this one, in 24 bits: providers tell nobody when an injected
-//! message is lost with its connection, so the receiver has to notice.
+//! `number` counts the messages before this one, in 24 bits: providers do not report an injected
+//! message that is lost with its connection, so the receiver has to detect it.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -51,7 +51,7 @@ pub(crate) enum Kind {
     Left = 10,
 }
 
-/// Message numbers go up to here, then begin anew.
+/// Message numbers go up to here, then start again.
 pub(crate) const LAST_NUMBER: u32 = (1 << 24) - 1;
 
 /// A header, decoded.

@@ -11,7 +11,7 @@
 //! | `provider.rs`, `choice.rs` | which provider, domains and addresses are used, and how many |
 //! | `rail.rs` | one endpoint with what goes through it |
 //! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
-//! | `queue.rs` | what has ended, and the descriptor that tells of it |
+//! | `queue.rs` | the completion queue, and the descriptor to sleep on |
 //! | `waiter.rs` | sleeping |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |

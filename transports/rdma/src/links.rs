@@ -1,4 +1,4 @@
-//! The state of the network links under the rails, as the kernel tells it.
+//! The state of the network links under the rails, as the kernel reports it.
 
 // The same news as for rails of datagrams.
 #[path = "../../udp/src/sys/netlink.rs"]

@@ -1,4 +1,5 @@
-//! Registered memory: what peers reach by keys, and what a provider must know of our own side.
+//! Registered memory: memory that peers access by keys, and local memory that a provider requires
+//! to be registered.
 
 use crate::endpoint::{Access, Endpoint, Registration, is_busy};
 use crate::keys::{Joint, Keys};

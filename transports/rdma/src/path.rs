@@ -1,5 +1,5 @@
-//! A path to a peer: from a rail of ours to one of its. And the messages that go again over another
-//! path if one fails.
+//! A path to a peer, from one of this task's rails to one of the peer's; and the messages that are
+//! sent again over another path if one fails.
 
 use crate::ffi::fi_addr_t;
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ pub(crate) struct Path {
     /// Whether libfabric has taken a message over it: connections, where the provider has such, are
     /// made by then.
     pub(crate) greeted: bool,
-    /// Puts may be under way that the peer's rail still carries out, until that is opened anew.
+    /// Puts may be under way that the peer's rail still carries out, until that is reopened.
     pub(crate) unsafe_puts: bool,
     /// The last that was tried over it has failed.
     pub(crate) failed: bool,

@@ -1,4 +1,4 @@
-//! The peers: where they are, what their messages must carry, and how many more they may be sent.
+//! The peers: their addresses, the cookies of their messages, and their credits.
 
 use crate::ffi::fi_addr_t;
 use crate::header::{Header, Kind, LAST_NUMBER, Mark, WINDOW};
@@ -203,7 +203,7 @@ impl Peer {
         self.sent.wrapping_sub(self.acked) < WINDOW
     }
 
-    /// Its slots, if messages had better go there: whoever has many under way gains nothing by
+    /// Its slots, if messages should go there: whoever has many under way gains nothing by
     /// each being seen sooner, and what is written ends with a completion, an injected message
     /// without.
     #[inline]

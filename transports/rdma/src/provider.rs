@@ -62,7 +62,7 @@ pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, Tr
         let chosen = wanted.rails.choose(&names).map_err(TransportError::Unreachable)?;
         return chosen.into_iter().map(|at| one_sided_or(library, &found, devices[at])).collect();
     }
-    // One of each list for each rail; where one list is short it begins anew. A single device or
+    // One of each list for each rail; where one list is short it starts again. A single device or
     // address may be wanted several times.
     let count = if named > 1 { named } else { wanted.rails.count(1) };
     let rail = |at: usize| {

@@ -1,4 +1,4 @@
-//! The completion queue: what has ended, and how to sleep until something does.
+//! The completion queue, and sleeping until there is a completion.
 
 use crate::ffi::{
     FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_REMOTE_CQ_DATA,

@@ -65,7 +65,7 @@ impl Rail {
         }
     }
 
-    /// Opens the endpoint anew, at another address. Buffers are posted at the next poll.
+    /// Opens the endpoint again, at another address. Buffers are posted at the next poll.
     pub(crate) fn reopen(&mut self, tasks: usize) -> Result<(), TransportError> {
         if self.endpoint.holds_registrations() {
             self.broken = true;

@@ -226,7 +226,7 @@ impl Sender {
     }
 
     /// Whether libfabric has messages to a peer that have not ended.
-    pub(crate) fn has_under_way(&self, peer: PeerId) -> bool {
+    pub(crate) fn has_in_flight(&self, peer: PeerId) -> bool {
         let mine = |&index: &usize| self.ways[index].peer == peer && !self.free.contains(&index);
         (0..COUNT).filter(mine).any(|index| !self.waiting.contains(&index))
     }

@@ -2,8 +2,8 @@
 //!
 //! A message that arrives in a receive buffer passes all of libfabric's queues, and over
 //! `tcp;ofi_rxm` one of them writes to a descriptor and reads it again. What a peer writes into
-//! memory passes none. So a peer that has sent a few messages is offered slots, and short messages
-//! of its come there. A short put has a trailer there behind its bytes, which go where they belong.
+//! memory passes none. So a peer that has sent a few messages gets slots for its short messages. A
+//! short put has a trailer there; its bytes go to their destination.
 //!
 //! ```text
 //!  0            48      52       53     56       59       64
@@ -180,15 +180,16 @@ impl Slots {
         found
     }
 
-    /// The message with this number is not there while the queue is empty. Whether it is lost.
+    /// Notes that the message with this number is missing while the queue is empty. Returns whether
+    /// it is lost.
     #[inline]
     pub(crate) fn misses(&mut self, cookie: u64, number: u32) -> bool {
         let first = self.first;
         // SAFETY: the slots are as many as numbers lead to.
-        self.gap.look(number, |later| unsafe { word(first, later) } == mark(cookie, later))
+        self.gap.observe(number, |later| unsafe { word(first, later) } == mark(cookie, later))
     }
 
-    /// Something came through the queue: what is missing may do so, too.
+    /// Notes an arrival through the queue: a missing message may also arrive that way.
     #[inline]
     pub(crate) fn may_still_come(&mut self) {
         self.gap.seen = 0;
@@ -204,10 +205,10 @@ impl Slots {
 }
 
 impl Gap {
-    /// Looks for one message behind the one with this number, each time another one, and for the
-    /// same as long as it is there.
+    /// Checks for one message behind the one with this number, a different one each time, or the
+    /// same one as long as it is there.
     #[inline]
-    fn look(&mut self, number: u32, is_there: impl Fn(u32) -> bool) -> bool {
+    fn observe(&mut self, number: u32, is_there: impl Fn(u32) -> bool) -> bool {
         if self.seen == 0 {
             self.ahead = self.ahead % (WINDOW - 1) + 1;
         }
@@ -329,9 +330,9 @@ mod tests {
     fn a_message_is_missed_once_a_later_one_has_been_there_for_long() {
         for later in [1, WINDOW - 1] {
             let mut gap = Gap::default();
-            assert!((0..10 * LOST_AFTER).all(|_| !gap.look(u32::MAX, |_| false)));
+            assert!((0..10 * LOST_AFTER).all(|_| !gap.observe(u32::MAX, |_| false)));
             let is_there = |number: u32| number == later - 1;
-            let looks = (1..).find(|_| gap.look(u32::MAX, is_there));
+            let looks = (1..).find(|_| gap.observe(u32::MAX, is_there));
             assert!(looks.is_some_and(|looks| (LOST_AFTER + 1..LOST_AFTER + WINDOW + 1).contains(&looks)));
         }
     }

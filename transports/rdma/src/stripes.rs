@@ -1,13 +1,13 @@
 //! Puts and gets over several paths: cut into pieces, each of which takes the path on which it is
-//! expected to end first. What a path that fails leaves undone goes again over others.
+//! expected to end first. Pieces left undone by a failed path are repeated over others.
 //!
-//! A put that fails is not simply put again: its bytes may be on the wire still, and must not come
-//! when the memory has other contents. So its pieces wait until the peer has opened the rail anew
-//! at which they would arrive. So does the end of a put that failed for good, whose bytes then go
-//! in packets.
+//! A failed put is not repeated at once: its bytes may still be in the network, and must not arrive
+//! when the memory has other contents. So its pieces wait until the peer has reopened the rail at
+//! which they would arrive. So does the end of a put that failed for good, whose bytes then go in
+//! packets.
 
 use crate::endpoint::Remote;
-use crate::transfer::{Begun, Direction, Wish};
+use crate::transfer::{Begun, Direction, TransferRequest};
 use lapis_core::transport::{PeerId, RawSlice};
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(crate) type Opening = (usize, u32);
 
 /// A transfer.
 pub(crate) struct Striped {
-    pub(crate) wish: Wish,
+    pub(crate) request: TransferRequest,
     /// Bytes of which pieces have been made.
     next: usize,
     piece: usize,
@@ -57,7 +57,7 @@ impl Striped {
         if let Some(at) = self.again.iter().position(&may) {
             return Some(self.again.swap_remove(at));
         }
-        let (at, len) = (self.next, self.piece.min(self.wish.local.len - self.next));
+        let (at, len) = (self.next, self.piece.min(self.request.local.len - self.next));
         self.next += len;
         (len > 0).then_some(Piece { at, len, after: None })
     }
@@ -68,14 +68,14 @@ impl Striped {
     }
 
     /// What a piece of it demands of the provider, on a path whose address and key are given.
-    pub(crate) fn part(&self, place: usize, piece: Piece, remote: Remote, begun: Begun) -> Wish {
-        let ptr = self.wish.local.ptr.wrapping_add(piece.at);
-        Wish {
+    pub(crate) fn part(&self, place: usize, piece: Piece, remote: Remote, begun: Begun) -> TransferRequest {
+        let ptr = self.request.local.ptr.wrapping_add(piece.at);
+        TransferRequest {
             local: RawSlice { ptr, len: piece.len },
-            remote: Remote { addr: self.wish.remote.addr + piece.at as u64, ..remote },
+            remote: Remote { addr: self.request.remote.addr + piece.at as u64, ..remote },
             token: place as u64,
             piece: Some(begun),
-            ..self.wish
+            ..self.request
         }
     }
 
@@ -97,7 +97,7 @@ impl Striped {
 
     /// Whether nothing is left to begin.
     fn is_begun(&self) -> bool {
-        self.failed.is_some() || self.next == self.wish.local.len && self.again.is_empty()
+        self.failed.is_some() || self.next == self.request.local.len && self.again.is_empty()
     }
 
     /// Whether bytes of it may still arrive though it has failed. `over` tells whether an opening
@@ -119,7 +119,7 @@ pub(crate) struct Stripes {
 
 impl Stripes {
     /// Takes a transfer over so many paths; false where there is no room.
-    pub(crate) fn add(&mut self, wish: Wish, paths: usize) -> bool {
+    pub(crate) fn add(&mut self, request: TransferRequest, paths: usize) -> bool {
         let place = match self.free.pop() {
             Some(place) => place,
             None if self.all.len() < COUNT => {
@@ -128,10 +128,10 @@ impl Stripes {
             }
             None => return false,
         };
-        let piece = (wish.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
+        let piece = (request.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
         let (again, stray, failed) = (Vec::new(), Vec::new(), None);
         self.all[place] =
-            Some(Striped { wish, next: 0, piece, again, stray, under_way: 0, failures: 0, failed });
+            Some(Striped { request, next: 0, piece, again, stray, under_way: 0, failures: 0, failed });
         self.ready.push_back(place);
         true
     }
@@ -154,7 +154,7 @@ impl Stripes {
 
     /// Whether one with a peer has pieces that no path has taken yet.
     pub(crate) fn wait_for(&self, peer: PeerId) -> bool {
-        let with = |&place: &usize| self.all[place].as_ref().is_some_and(|s| s.wish.peer == peer);
+        let with = |&place: &usize| self.all[place].as_ref().is_some_and(|s| s.request.peer == peer);
         self.ready.iter().any(with)
     }
 
@@ -173,9 +173,9 @@ impl Stripes {
         &mut self,
         place: usize,
         over: impl Fn(PeerId, Opening) -> bool,
-    ) -> Option<(Wish, Result<(), i32>)> {
+    ) -> Option<(TransferRequest, Result<(), i32>)> {
         let striped = self.all.get(place)?.as_ref()?;
-        let peer = striped.wish.peer;
+        let peer = striped.request.peer;
         if !striped.is_begun() || striped.may_arrive(|opening| over(peer, opening)) {
             if !self.ready.contains(&place) {
                 self.ready.push_back(place);
@@ -185,19 +185,19 @@ impl Stripes {
         if striped.under_way > 0 {
             return None;
         }
-        let Striped { wish, failed, .. } = self.all[place].take()?;
+        let Striped { request, failed, .. } = self.all[place].take()?;
         self.ready.retain(|ready| *ready != place);
         self.free.push(place);
-        Some((wish, failed.map_or(Ok(()), Err)))
+        Some((request, failed.map_or(Ok(()), Err)))
     }
 
     /// A piece has ended. With `again` it goes again. `after`: where bytes of it may still arrive.
-    pub(crate) fn ended(&mut self, part: &Wish, again: bool, after: Option<Opening>) {
+    pub(crate) fn ended(&mut self, part: &TransferRequest, again: bool, after: Option<Opening>) {
         let Some(striped) = self.get_mut(part.token as usize) else { return };
         striped.under_way -= 1;
         let after = after.filter(|_| part.direction == Direction::Put);
         if again {
-            let at = part.local.ptr.addr() - striped.wish.local.ptr.addr();
+            let at = part.local.ptr.addr() - striped.request.local.ptr.addr();
             striped.again.push(Piece { at, len: part.local.len, after });
         } else {
             striped.stray.extend(after);
@@ -206,11 +206,11 @@ impl Stripes {
 
     /// All with a peer fail.
     pub(crate) fn abandon(&mut self, peer: PeerId, code: i32) -> Vec<usize> {
-        let of = |striped: &&mut Option<Striped>| striped.as_ref().is_some_and(|s| s.wish.peer == peer);
+        let of = |striped: &&mut Option<Striped>| striped.as_ref().is_some_and(|s| s.request.peer == peer);
         for striped in self.all.iter_mut().filter(of).flatten() {
             striped.fail(code);
         }
-        let with = |at: &usize| self.all[*at].as_ref().is_some_and(|s| s.wish.peer == peer);
+        let with = |at: &usize| self.all[*at].as_ref().is_some_and(|s| s.request.peer == peer);
         (0..self.all.len()).filter(with).collect()
     }
 }
@@ -223,9 +223,10 @@ mod tests {
         let local = RawSlice { ptr: std::ptr::without_provenance_mut(4096), len };
         let remote = Remote { to: 0, addr: 1 << 20, key: 7 };
         let mut stripes = Stripes::default();
-        assert!(
-            stripes.add(Wish { direction, peer: 1, local, remote, token: 9, rail: None, piece: None }, 2)
-        );
+        assert!(stripes.add(
+            TransferRequest { direction, peer: 1, local, remote, token: 9, rail: None, piece: None },
+            2
+        ));
         stripes
     }
 
@@ -235,7 +236,7 @@ mod tests {
     }
 
     /// Begins all that may be, and gives the parts.
-    fn begin(stripes: &mut Stripes, may: impl Fn(&Piece) -> bool) -> Vec<Wish> {
+    fn begin(stripes: &mut Stripes, may: impl Fn(&Piece) -> bool) -> Vec<TransferRequest> {
         let mut parts = Vec::new();
         let Some(place) = stripes.next_ready() else { return parts };
         let striped = stripes.get_mut(place).expect("it is there");
@@ -243,7 +244,7 @@ mod tests {
             parts.push(striped.part(
                 place,
                 piece,
-                striped.wish.remote,
+                striped.request.remote,
                 Begun { at: std::time::Instant::now(), life: 0 },
             ));
             striped.begun();
@@ -287,7 +288,7 @@ mod tests {
             let again = early.first().or(late.first()).expect("it goes again");
             assert_eq!((again.remote.addr, again.local.len), (parts[1].remote.addr, parts[1].local.len));
             stripes.ended(again, false, None);
-            assert!(matches!(stripes.settle(0, over), Some((Wish { token: 9, .. }, Ok(())))));
+            assert!(matches!(stripes.settle(0, over), Some((TransferRequest { token: 9, .. }, Ok(())))));
         }
     }
 

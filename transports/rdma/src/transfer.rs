@@ -1,4 +1,4 @@
-//! Puts and gets under way: who is to be told, and what memory they need on our side.
+//! Outstanding puts and gets: their tokens, and the local memory that they need.
 //!
 //! A provider that wants to know our side's memory (`FI_MR_LOCAL`) gets, in this order: nothing, if
 //! it copies the bytes of a short put during the call; the registration that holds the range; a
@@ -37,14 +37,14 @@ pub(crate) enum Direction {
 
 /// A put or get.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct TransferRequest {
     pub(crate) direction: Direction,
     pub(crate) peer: PeerId,
     pub(crate) local: RawSlice,
     pub(crate) remote: Remote,
     /// Told when it has ended.
     pub(crate) token: u64,
-    /// Our rail that it had better take, if there are several.
+    /// Our rail that it should take, if there are several.
     pub(crate) rail: Option<usize>,
     /// For a piece of a striped one, whose place `token` is then.
     pub(crate) piece: Option<Begun>,
@@ -68,8 +68,8 @@ enum Side {
     Registered { until_the_end: Rc<Registration> },
 }
 
-struct UnderWay {
-    wish: Wish,
+struct Outstanding {
+    request: TransferRequest,
     side: Side,
     /// All that is missing is the byte that is read back.
     confirming: bool,
@@ -89,7 +89,7 @@ enum Fate {
 
 /// A transfer that has ended.
 pub(crate) struct Ended {
-    pub(crate) wish: Wish,
+    pub(crate) request: TransferRequest,
     /// libfabric's error number, if it ended badly.
     pub(crate) outcome: Result<(), i32>,
 }
@@ -97,7 +97,7 @@ pub(crate) struct Ended {
 /// See the module.
 pub(crate) struct Transfers {
     contexts: Box<[Context]>,
-    under_way: Box<[Option<UnderWay>]>,
+    outstanding: Box<[Option<Outstanding>]>,
     free: Vec<usize>,
     /// Registered buffers, from the first use on.
     bounces: Option<Buffers>,
@@ -119,7 +119,7 @@ impl Transfers {
     pub(crate) fn new(rail: usize, bounce_key: u64) -> Self {
         Self {
             contexts: Box::default(),
-            under_way: Box::default(),
+            outstanding: Box::default(),
             free: Vec::new(),
             bounces: None,
             free_bounces: Vec::new(),
@@ -153,10 +153,10 @@ impl Transfers {
     #[cold]
     pub(crate) fn doom(&mut self, peer: PeerId, now: Instant) -> usize {
         let mut count = 0;
-        for under_way in self.under_way.iter_mut().flatten().filter(|u| u.wish.peer == peer) {
+        for outstanding in self.outstanding.iter_mut().flatten().filter(|u| u.request.peer == peer) {
             count += 1;
-            if under_way.fate == Fate::Open {
-                under_way.fate = Fate::Doomed(now + GRACE);
+            if outstanding.fate == Fate::Open {
+                outstanding.fate = Fate::Doomed(now + GRACE);
                 self.doomed += 1;
             }
         }
@@ -166,23 +166,23 @@ impl Transfers {
     /// One whose time is over. The provider may still name it: its place stays taken until then.
     #[cold]
     pub(crate) fn end_doomed(&mut self, now: Instant) -> Option<Ended> {
-        let over = |u: &&mut UnderWay| matches!(u.fate, Fate::Doomed(end) if end <= now);
-        let under_way = self.under_way.iter_mut().flatten().find(over)?;
-        under_way.fate = Fate::Told;
+        let over = |u: &&mut Outstanding| matches!(u.fate, Fate::Doomed(end) if end <= now);
+        let outstanding = self.outstanding.iter_mut().flatten().find(over)?;
+        outstanding.fate = Fate::Told;
         self.doomed -= 1;
-        Some(Ended { wish: under_way.wish, outcome: Err(libc::ETIMEDOUT) })
+        Some(Ended { request: outstanding.request, outcome: Err(libc::ETIMEDOUT) })
     }
 
     /// Whether any with a peer are under way.
     pub(crate) fn has_with(&self, peer: PeerId) -> bool {
-        self.under_way.iter().flatten().any(|under_way| under_way.wish.peer == peer)
+        self.outstanding.iter().flatten().any(|outstanding| outstanding.request.peer == peer)
     }
 
     /// One of all that are under way, with an error number. The endpoint is closed.
     #[cold]
     pub(crate) fn end_any(&mut self, code: i32) -> Option<Ended> {
         self.to_confirm.clear();
-        while let Some(index) = self.under_way.iter().position(Option::is_some) {
+        while let Some(index) = self.outstanding.iter().position(Option::is_some) {
             if let Some(ended) = self.end(index, Err(code)) {
                 return Some(ended);
             }
@@ -193,7 +193,7 @@ impl Transfers {
     fn make_room(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
         if self.contexts.is_empty() {
             self.contexts = (0..COUNT).map(|_| Context::new()).collect();
-            self.under_way = (0..COUNT).map(|_| None).collect();
+            self.outstanding = (0..COUNT).map(|_| None).collect();
             self.free = (0..COUNT).rev().collect();
         }
         let needed = endpoint.needs_local() || !endpoint.delivers();
@@ -213,20 +213,20 @@ impl Transfers {
         &mut self,
         endpoint: &mut Endpoint,
         memory: &mut Memory,
-        wish: Wish,
+        request: TransferRequest,
     ) -> Result<(), i32> {
         self.make_room(endpoint).map_err(|_| libc::ENOMEM)?;
         let Some(&index) = self.free.last() else { return Err(libc::EAGAIN) };
-        let inject = wish.direction == Direction::Put && wish.local.len <= endpoint.inject_size();
+        let inject = request.direction == Direction::Put && request.local.len <= endpoint.inject_size();
         // SAFETY: the caller's promise.
-        let side = unsafe { self.side(endpoint, memory, &wish, inject) }?;
+        let side = unsafe { self.side(endpoint, memory, &request, inject) }?;
         let context = &raw mut self.contexts[index];
-        let here = self.here(&wish, &side);
+        let here = self.here(&request, &side);
         // SAFETY: the memory and the context stay until the transfer has ended.
         let outcome = unsafe {
-            match wish.direction {
-                Direction::Put => endpoint.write(here, wish.remote, context, inject),
-                Direction::Get => endpoint.read(here, wish.remote, context),
+            match request.direction {
+                Direction::Put => endpoint.write(here, request.remote, context, inject),
+                Direction::Get => endpoint.read(here, request.remote, context),
             }
         };
         if let Err(code) = outcome {
@@ -234,7 +234,7 @@ impl Transfers {
             return Err(code);
         }
         self.free.pop();
-        self.under_way[index] = Some(UnderWay { wish, side, confirming: false, fate: Fate::Open });
+        self.outstanding[index] = Some(Outstanding { request, side, confirming: false, fate: Fate::Open });
         Ok(())
     }
 
@@ -246,37 +246,39 @@ impl Transfers {
         &mut self,
         endpoint: &mut Endpoint,
         memory: &mut Memory,
-        wish: &Wish,
+        request: &TransferRequest,
         inject: bool,
     ) -> Result<Side, i32> {
         if inject || !endpoint.needs_local() {
             return Ok(Side::Plain);
         }
-        if let Some(registration) = memory.holding(wish.local, self.rail) {
+        if let Some(registration) = memory.holding(request.local, self.rail) {
             return Ok(Side::Registered { until_the_end: registration });
         }
-        if wish.local.len <= BOUNCE {
+        if request.local.len <= BOUNCE {
             let (Some(bounces), Some(index)) = (&self.bounces, self.free_bounces.pop()) else {
                 return Err(libc::EAGAIN);
             };
-            if wish.direction == Direction::Put {
+            if request.direction == Direction::Put {
                 // SAFETY: the buffer is free and long enough; the source is readable.
-                unsafe { std::ptr::copy_nonoverlapping(wish.local.ptr, bounces.at(index), wish.local.len) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(request.local.ptr, bounces.at(index), request.local.len)
+                };
             }
             return Ok(Side::Bounced(index));
         }
-        let access = match wish.direction {
+        let access = match request.direction {
             Direction::Put => Access::Source,
             Direction::Get => Access::Sink,
         };
         // SAFETY: our side stays mapped until the transfer has ended, and so does the registration.
-        let registration = unsafe { memory.for_transfer(endpoint, wish.local, access) }?;
+        let registration = unsafe { memory.for_transfer(endpoint, request.local, access) }?;
         Ok(Side::Registered { until_the_end: Rc::new(registration) })
     }
 
     /// Where the provider finds our side, of which it may want to know the registration.
-    fn here<'a>(&'a self, wish: &Wish, side: &'a Side) -> Local<'a> {
-        let (ptr, len) = (wish.local.ptr, wish.local.len);
+    fn here<'a>(&'a self, request: &TransferRequest, side: &'a Side) -> Local<'a> {
+        let (ptr, len) = (request.local.ptr, request.local.len);
         let (at, registration) = match (side, &self.bounces) {
             (Side::Bounced(index), Some(bounces)) => (bounces.at(*index), bounces.registration()),
             (Side::Registered { until_the_end }, _) => (ptr, Some(&**until_the_end)),
@@ -305,14 +307,14 @@ impl Transfers {
         index: usize,
         outcome: Result<(), i32>,
     ) -> Option<Ended> {
-        let under_way = self.under_way[index].as_mut()?;
-        let put = under_way.wish.direction == Direction::Put;
-        if put && outcome.is_ok() && !under_way.confirming && !endpoint.delivers() {
-            if under_way.fate != Fate::Open {
+        let outstanding = self.outstanding[index].as_mut()?;
+        let put = outstanding.request.direction == Direction::Put;
+        if put && outcome.is_ok() && !outstanding.confirming && !endpoint.delivers() {
+            if outstanding.fate != Fate::Open {
                 // Nobody is left to read the byte from.
                 return self.end(index, Err(libc::ECONNABORTED));
             }
-            under_way.confirming = true;
+            outstanding.confirming = true;
             self.to_confirm.push_back(index);
             return self.confirm(endpoint);
         }
@@ -320,37 +322,38 @@ impl Transfers {
     }
 
     fn end(&mut self, index: usize, outcome: Result<(), i32>) -> Option<Ended> {
-        let UnderWay { wish, side, fate, .. } = self.under_way[index].take()?;
+        let Outstanding { request, side, fate, .. } = self.outstanding[index].take()?;
         let told = fate == Fate::Told;
         self.doomed -= usize::from(matches!(fate, Fate::Doomed(_)));
         if !told
             && let (Side::Bounced(at), Some(bounces), Direction::Get, Ok(())) =
-                (&side, &self.bounces, wish.direction, outcome)
+                (&side, &self.bounces, request.direction, outcome)
         {
             // SAFETY: the bytes have come; the destination is writable until the transfer ends.
-            unsafe { std::ptr::copy_nonoverlapping(bounces.at(*at), wish.local.ptr, wish.local.len) };
+            unsafe { std::ptr::copy_nonoverlapping(bounces.at(*at), request.local.ptr, request.local.len) };
         }
         self.give_back(side);
         self.free.push(index);
         if outcome.is_ok() {
-            match wish.direction {
-                Direction::Put => self.put.count(wish.local.len),
-                Direction::Get => self.got.count(wish.local.len),
+            match request.direction {
+                Direction::Put => self.put.count(request.local.len),
+                Direction::Get => self.got.count(request.local.len),
             }
         }
-        (!told).then_some(Ended { wish, outcome })
+        (!told).then_some(Ended { request, outcome })
     }
 
     /// Has bytes of ended puts read back, as far as there is room. A put of which that is
     /// impossible has ended badly.
     pub(crate) fn confirm(&mut self, endpoint: &mut Endpoint) -> Option<Ended> {
         while let Some(&index) = self.to_confirm.front() {
-            let (Some(under_way), Some(bounces)) = (&self.under_way[index], &self.bounces) else {
+            let (Some(outstanding), Some(bounces)) = (&self.outstanding[index], &self.bounces) else {
                 self.to_confirm.pop_front();
                 continue;
             };
-            let last = under_way.wish.local.len as u64 - 1;
-            let remote = Remote { addr: under_way.wish.remote.addr + last, ..under_way.wish.remote };
+            let last = outstanding.request.local.len as u64 - 1;
+            let remote =
+                Remote { addr: outstanding.request.remote.addr + last, ..outstanding.request.remote };
             let context = &raw mut self.contexts[index];
             let here = Local { at: bounces.at(0), len: 1, registration: bounces.registration() };
             // SAFETY: the buffer takes such bytes only, and stays as long as the transport; the

@@ -59,7 +59,7 @@ pub struct Rdma {
     /// Messages that were found while somebody was about to sleep. Their buffers stay ours until
     /// these have been given out.
     early: VecDeque<Event>,
-    /// The rail that the next put or get had better take.
+    /// The rail that the next put or get should take.
     preferred: Option<usize>,
     /// Whether an operation was answered `Again` since the last poll.
     refused: bool,
@@ -157,7 +157,7 @@ impl Rdma {
     /// The path to a peer fails before anything has come over it: whether another one takes its
     /// place.
     #[cold]
-    fn greet_elsewhere(&mut self, peer: PeerId) -> bool {
+    fn greet_on_another_rail(&mut self, peer: PeerId) -> bool {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
         let head = p.header(source, Kind::Ack, 0);
@@ -225,9 +225,9 @@ impl Rdma {
         }
     }
 
-    /// Tells peers what was consumed of theirs, as far as there is room.
+    /// Sends peers their credits for consumed messages, as far as there is room.
     #[inline]
-    fn tell(&mut self) {
+    fn send_credits(&mut self) {
         if self.slots.has_offers() {
             self.offer_slots();
         }
@@ -283,7 +283,7 @@ impl Transport for Rdma {
         let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
         let provider = self.rails[0].endpoint.provider();
         let gets = if self.gets { "" } else { ", no gets" };
-        let (devices, rails) = (devices.join(", "), self.told_of_rails());
+        let (devices, rails) = (devices.join(", "), self.rail_summary());
         let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}");
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
@@ -353,9 +353,9 @@ impl Transport for Rdma {
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
             let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_elsewhere(peer);
+            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_on_another_rail(peer);
         }
-        self.look_after_paths();
+        self.check_paths();
         self.digest();
         self.spread_news();
         let tasks = self.peers.len() as u32;
@@ -447,9 +447,9 @@ impl Transport for Rdma {
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
-        self.look_after_paths();
+        self.check_paths();
         let n = self.gather(events);
-        self.tell();
+        self.send_credits();
         self.spread_news();
         if self.watchful && !self.settle() {
             self.bell.ring();

@@ -1,4 +1,4 @@
-//! Sleeping until libfabric has something for us.
+//! Sleeping until libfabric has a completion.
 
 #![allow(
     clippy::disallowed_types,

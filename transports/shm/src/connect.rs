@@ -1,4 +1,4 @@
-//! Getting to know peers, and losing them.
+//! Connecting to peers, and losing them.
 
 use crate::address::Address;
 use crate::handshake::{self, Accepted, Credentials, Greeted, Hello, Said};
@@ -166,9 +166,9 @@ impl Shm {
             }
         }
         // Those who are inside first: most have their greeting with them.
-        self.hear()?;
+        self.read_greetings()?;
         self.accept_some()?;
-        self.hear()?;
+        self.read_greetings()?;
         self.match_early()?;
         self.meet_one()?;
         self.check_peers();
@@ -207,18 +207,18 @@ impl Shm {
         }
     }
 
-    /// Reads the greetings that are there.
-    fn hear(&mut self) -> Result<(), TransportError> {
+    /// Reads the greetings that have arrived.
+    fn read_greetings(&mut self) -> Result<(), TransportError> {
         let mut i = 0;
         while i < self.waiting.callers.len() {
-            let said = self.waiting.callers[i].hear(&self.key);
+            let said = self.waiting.callers[i].read_greeting(&self.key);
             if matches!(said, Ok(Said::Wait)) {
                 i += 1;
                 continue;
             }
             self.waiting.callers.remove(i);
             match said {
-                Ok(Said::Hello(hello, fd, who)) => self.heard(&hello, &fd, who)?,
+                Ok(Said::Hello(hello, fd, who)) => self.greeted(&hello, &fd, who)?,
                 Ok(Said::NoDescriptor) => {
                     let e = io::Error::from_raw_os_error(libc::EMFILE);
                     return Err(io_error("receive a peer's segment", &e));
@@ -233,7 +233,7 @@ impl Shm {
         Ok(())
     }
 
-    fn heard(&mut self, hello: &Hello, fd: &OwnedFd, who: Credentials) -> Result<(), TransportError> {
+    fn greeted(&mut self, hello: &Hello, fd: &OwnedFd, who: Credentials) -> Result<(), TransportError> {
         if hello.to != self.me.task || hello.context != self.me.context || hello.from >= self.tasks {
             self.host.warn(format_args!("{} was greeted as somebody else: {hello:?}", self.name()));
             return Ok(());

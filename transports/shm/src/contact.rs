@@ -1,12 +1,12 @@
 //! First contact: in large jobs a peer's memory is mapped when it is needed, not before.
 //!
-//! A peer's address says under which number its process holds the file of its memory. Whoever wants
-//! to send opens that file through `/proc`, maps it and takes a number among its senders, as after
-//! a greeting. The peer finds the new number in the table of senders and opens the sender's memory
-//! in the same way. Neither waits for the other.
+//! A peer's address contains the descriptor number of its memory file. A sender opens that file
+//! through `/proc`, maps it and takes a number among its senders, as after a handshake. The peer
+//! finds the new number in the table of senders and opens the sender's memory in the same way.
+//! Neither waits for the other.
 //!
-//! The kernel lets only the same user (and root) open the file. That it is the right one says a
-//! nonce: it stands in the segment's header and in the address, which only the job's tasks get.
+//! The kernel lets only the same user (and root) open the file. A nonce proves that it is the right
+//! one: it is in the segment's header and in the address, which only the job's tasks get.
 
 use crate::handshake::Credentials;
 use crate::layout::member_word;

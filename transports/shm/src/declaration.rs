@@ -1,5 +1,5 @@
-//! What this transport says of itself before it is opened: its cost, when it is used, its
-//! variables. That of the limits of copies is whose they are (`lapis_copies`).
+//! The transport's declaration: its cost, when it is used, its variables. The variable with the
+//! limits of copies is declared by `lapis_copies`.
 
 use lapis_copies::COPIES;
 use lapis_core::config::{Group, Kind, Unit, Variable};

@@ -1,9 +1,9 @@
 //! The handshake: how a segment's descriptor gets to a peer.
 //!
 //! Each task listens on an abstract socket. A peer connects, sends one message with its memory file
-//! attached, and hangs up. The kernel keeps all that until the listener looks. The message carries
-//! an authenticator keyed with the job's secret, and the kernel says who connected (SO_PEERCRED).
-//! Other users and other jobs are refused.
+//! attached, and disconnects. The kernel queues this until the listener polls. The message carries
+//! an authenticator keyed with the job's secret, and the kernel identifies the sender
+//! (SO_PEERCRED). Other users and other jobs are refused.
 
 use crate::layout::VERSION;
 use crate::sys::{self, check};
@@ -310,7 +310,7 @@ pub(crate) enum Said {
 }
 
 impl Caller {
-    pub(crate) fn hear(&self, key: &Key) -> io::Result<Said> {
+    pub(crate) fn read_greeting(&self, key: &Key) -> io::Result<Said> {
         let mut bytes = [0u8; LEN + 1];
         let mut iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let mut space = [0u64; 4];

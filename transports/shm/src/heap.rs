@@ -1,5 +1,5 @@
-//! The allocator of a segment's heap. Its books are private memory: nothing that a peer writes can
-//! confuse it.
+//! The allocator of a segment's heap. Its bookkeeping is in private memory: nothing that a peer
+//! writes can corrupt it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What arrives: the lanes of senders, and those that are laid aside.
+//! The receiving side: the lanes of senders, and ended lanes that are kept for a while.
 //!
 //! A lane that has ended keeps its memory until the next poll, because events of the last one may
 //! name what lies in it.
@@ -139,7 +139,7 @@ impl Inbox {
         self.direct.0.get()
     }
 
-    /// Has the newest lane of a peer, and no other, look at a line that is written in turns.
+    /// Has the newest lane of a peer, and no other, look at a line that is written alternately.
     pub(crate) fn set_mailbox(&mut self, dense: usize, mut mailbox: *mut Mailbox) {
         for lane in self.lanes.iter_mut().rev().chain(&mut self.discarded).filter(|l| l.dense == dense) {
             lane.rx.set_mailbox(std::mem::replace(&mut mailbox, std::ptr::null_mut()));
@@ -182,7 +182,7 @@ impl Inbox {
         n
     }
 
-    fn tell_shared(&self) {
+    fn publish_shared_ring(&self) {
         let next = if self.many_used { self.many.position() } else { u64::MAX };
         self.notifier.progress.shared.store(next, Ordering::Relaxed);
     }

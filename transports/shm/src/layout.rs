@@ -1,5 +1,5 @@
-//! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes
-//! with any of them.
+//! The layout of a segment. Both sides compute it from constants; [`VERSION`] changes with any of
+//! them.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
 use crate::wake::Attention;
@@ -73,7 +73,7 @@ pub(crate) struct Header {
 pub(crate) struct Lane {
     control: Control,
     _apart: [u64; 8],
-    /// For owner and sender in turns, if the owner has the lower number.
+    /// For owner and sender alternately, if the owner has the lower number.
     mailbox: MailboxLine,
     /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't
     /// fight for one cache set.
@@ -136,7 +136,7 @@ pub(crate) unsafe fn lane(base: *mut u8, index: usize, ring: usize) -> (*const S
     }
 }
 
-/// The line of lane `index` that is written in turns.
+/// The line of lane `index` that is written alternately.
 ///
 /// # Safety
 /// As for [`lane`].

@@ -1,5 +1,5 @@
-//! Mailbox lines, which two tasks write in turns: the mailboxes of this task, and those in which a
-//! sleeper may find something.
+//! Mailbox lines, which two tasks write alternately: the mailboxes of this task, and those that
+//! must be checked before sleeping.
 //!
 //! The line of a pair lies in the segment of the task with the lower number, beside the lane to
 //! that task. The other task writes first. Four places point to the line: both ends of our lanes,

@@ -36,7 +36,7 @@ pub(crate) struct Peer {
     pub(crate) pidfd: Option<OwnedFd>,
     /// The number under which we send to it.
     pub(crate) member: usize,
-    /// The line that is written in turns with it; null while there is none.
+    /// The line that is written alternately with it; null while there is none.
     pub(crate) mailbox: *mut Mailbox,
     /// Position of the shared ring up to which this peer may still have messages, once it is down.
     pub(crate) last_shared: u64,

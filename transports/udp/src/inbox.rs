@@ -111,7 +111,7 @@ impl Inbox {
                     self.flow = Flow::Single { found: 0 };
                     return false;
                 }
-                Err(e) if told_of_a_send(&e) => {
+                Err(e) if is_error_of_a_send(&e) => {
                     self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
                 }
                 Err(_) => return false,
@@ -127,7 +127,7 @@ impl Inbox {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break 0,
                 // An error that an earlier send met, told by ICMP: the engine finds out what is
                 // lost.
-                Err(e) if told_of_a_send(&e) => {
+                Err(e) if is_error_of_a_send(&e) => {
                     self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
                 }
                 Err(_) => break 0,
@@ -190,7 +190,7 @@ impl Inbox {
     }
 }
 
-fn told_of_a_send(e: &io::Error) -> bool {
+fn is_error_of_a_send(e: &io::Error) -> bool {
     matches!(
         e.raw_os_error(),
         Some(

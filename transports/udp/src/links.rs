@@ -42,24 +42,24 @@ impl Links {
         self.up.get(rail).is_none_or(|up| *up)
     }
 
-    /// Whether it is time to look at the news.
+    /// Whether it is time to check the kernel's reports.
     #[inline]
     pub(crate) fn due(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.news.is_some() && self.polls.is_multiple_of(POLLS)
     }
 
-    /// Looks at the news; answers which rails' links have changed, and how. After an error there is
-    /// nothing to look at any more.
+    /// Checks the kernel's reports. Returns the rails whose links have changed, and their new
+    /// state. After an error no more reports are read.
     pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
-        let changes = self.look(rails, host);
+        let changes = self.read_changes(rails, host);
         if changes.is_err() {
             self.news = None;
         }
         changes
     }
 
-    fn look(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
+    fn read_changes(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
         let mut changes = Vec::new();
         let Some(news) = self.news.as_ref() else { return Ok(changes) };
         if !news.any()? {

@@ -105,7 +105,7 @@ impl Udp {
 
     /// The rails and the addresses that they lead to, for a peer whose program told where it is.
     fn listed(&mut self, addresses: Vec<SocketAddr>) -> Vec<(usize, SocketAddr)> {
-        // Any of these programs may be started anew elsewhere.
+        // Any of these programs may be restarted elsewhere.
         self.moving = true;
         addresses.into_iter().enumerate().take(self.rails.len()).collect()
     }

@@ -1,4 +1,4 @@
-//! Tasks that are purged and resumed, and tasks that die and are started anew, over UDP on this
+//! Tasks that are purged and resumed, and tasks that die and are restarted, over UDP on this
 //! machine.
 
 mod common;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use lapis_collectives::Call;
 use lapis_collectives::cost::{Cost, Network, Scripts};
 use lapis_collectives::schedule::{Script, Step};
-use lapis_collectives::select::{self, Shape, Wishes};
+use lapis_collectives::select::{self, Overrides, Shape};
 use std::fmt::Write;
 
 /// The networks. Those of Lapis are fitted to docs/bench: the time of a message of 8 bytes, of a
@@ -138,7 +138,7 @@ fn costs(operation: &Operation, tasks: &[usize]) -> Vec<Costs> {
     let mut by_network: Vec<Costs> = NETWORKS.iter().map(|_| Vec::new()).collect();
     for n in tasks.iter().copied() {
         let shape = |me| Shape { me, n, hosts: None, size: SIZE, reorder: true, reproducible: false };
-        let way = select::choose(&call, &shape(0), &Wishes::default());
+        let way = select::choose(&call, &shape(0), &Overrides::default());
         let script = |me: usize| select::script(&call, &shape(me), way);
         let sends = |script: &Script| script.steps.iter().filter(|s| matches!(s, Step::Send { .. })).count();
         let small =

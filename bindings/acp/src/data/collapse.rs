@@ -1,4 +1,4 @@
-//! Sets that become lists, and multisets that become sets. What was there before is none then.
+//! Converting sets to lists, and multisets to sets. The original structure ceases to exist.
 //!
 //! An element of a bucket and one of a list are laid out alike: four words, then the bytes. So a
 //! set's keys become a list's elements where they are, and no memory is needed but the list's

@@ -7,9 +7,9 @@
 //! | 2 | the *check*: a sum over what follows |
 //! | from 3 on | the *body*, which the structure defines |
 //!
-//! A reader takes no lock: a block whose check is wrong was read while somebody wrote it, and is
-//! read again. The lock is a word of its own, written alone: a block written in one go with the
-//! lock might reach the lock first, and the next holder's body would be written over.
+//! A reader takes no lock: a block with a wrong check was being written, and is read again. The
+//! lock is a word of its own, written alone: a block written in one go with the lock might reach
+//! the lock first, and the next holder's body would be written over.
 
 use crate::diagnostics::Blame as _;
 use crate::error::{Error, Result};
@@ -182,7 +182,7 @@ impl Process {
         if self.is_gone(task) {
             return Err(Error::Peer);
         }
-        self.mind(|| vec![task]);
+        self.probe_needed(|| vec![task]);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Reads, writes and atomic operations on global memory that have ended when they return.
+//! Blocking reads, writes and atomic operations on global memory.
 //!
 //! What is mapped here is touched at once. Otherwise the access is one of `access.rs`, between the
 //! place and a buffer that is registered meanwhile. It waits for nothing that the program began,

@@ -1,9 +1,9 @@
 //! The data library: structures in global memory that every process reaches by the same handle.
 //!
 //! A structure is memory of acp_malloc and nothing else; no process serves it. Calls read and write
-//! it as programs could (`memory.rs`). It begins with a *control block*, which says what it is and
-//! who changes it (`control.rs`). Whoever changes a structure holds its lock; whoever reads it
-//! takes none, and reads again what changed meanwhile.
+//! it as programs could (`memory.rs`). It begins with a *control block*, which identifies it and
+//! the process that changes it (`control.rs`). Writers hold its lock; readers take none, and read
+//! again what changed meanwhile.
 //!
 //! | file | structures |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What is to be done with a table of a set, multiset or map, and what came of it.
+//! Orders to operate on a table of a set, multiset or map, and their results.
 
 use super::mark;
 

@@ -1,4 +1,4 @@
-//! How workspaces are cut, and what this process knows of them.
+//! How workspaces are divided into pieces, and this process's table of them.
 
 use lapis_core::sync::blocking::Mutex;
 use std::sync::PoisonError;

@@ -1,4 +1,4 @@
-//! Channels. Their handles are numbers in the guise of pointers.
+//! Channels. Their handles are numbers, typed as pointers.
 
 use super::{call, command, process};
 use crate::diagnostics::Blame as _;

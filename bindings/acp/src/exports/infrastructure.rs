@@ -138,7 +138,7 @@ pub extern "C" fn acp_sync() -> c_int {
     command("acp_sync", Process::sync)
 }
 
-/// Begins anew with another rank.
+/// Starts again with another rank.
 //= ACP 1.0, acp_reset
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_reset(rank: c_int) -> c_int {

@@ -1,4 +1,4 @@
-//! Lists, as release 3.0 has them.
+//! Lists of release 3.0.
 
 use super::{call, process, rank_of};
 use crate::data::Element;

@@ -1,4 +1,4 @@
-//! Lists, as release 1.0 has them: elements of one size, iterators that are numbers.
+//! Lists of release 1.0: elements of one size, iterators that are numbers.
 
 use super::{call, process, rank_of};
 use crate::data::Element;

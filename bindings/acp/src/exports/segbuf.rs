@@ -1,4 +1,4 @@
-//! Segmented buffers. Their handles are numbers in the guise of pointers.
+//! Segmented buffers. Their handles are numbers, typed as pointers.
 
 use super::{call, process};
 use crate::diagnostics::Blame as _;

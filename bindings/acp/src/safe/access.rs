@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What an access waits for before it begins.
+/// What an access waits for before it starts.
 #[doc(alias = "acp_handle_t")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,10 +18,10 @@ pub enum After {
     /// Nothing.
     #[doc(alias = "ACP_HANDLE_NULL")]
     Nothing,
-    /// All accesses that this process has begun.
+    /// All accesses that this process has started.
     #[doc(alias = "ACP_HANDLE_ALL")]
     All,
-    /// The access before this one, and what that waited for.
+    /// The previous access, and what that one waited for.
     #[doc(alias = "ACP_HANDLE_CONT")]
     Previous,
     /// The access with this number, and all before it: see [`Access::after`].
@@ -39,11 +39,11 @@ impl After {
     }
 }
 
-/// An access that has been asked for. [`wait`](Self::wait) for it, `.await` it, let others begin
-/// [`after`](Self::after) it, or drop it: it goes on either way.
+/// An access that has been requested. [`wait`](Self::wait) for it, `.await` it, start others
+/// [`after`](Self::after) it, or drop it: it continues in all cases.
 ///
-/// Accesses end in the order in which they were asked for: when one has, all before it have.
-/// Awaiting works with any executor.
+/// Accesses end in the order in which they were requested: when one has ended, all earlier ones
+/// have. Awaiting works with any executor.
 #[must_use = "an access that nobody waits for may fail unnoticed"]
 pub struct Access<'job> {
     process: &'static Process,
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Access<'_> {
 }
 
 impl Access<'_> {
-    /// The order for accesses that shall begin when this one has ended.
+    /// The order for accesses that are to start when this one has ended.
     pub fn after(&self) -> After {
         After::Access(self.handle)
     }
@@ -72,7 +72,7 @@ impl Access<'_> {
     /// Waits until this access and all before it have ended.
     ///
     /// # Errors
-    /// Why one of them failed that nobody has asked for yet.
+    /// An error of one of them that has not been returned yet.
     #[doc(alias = "acp_complete")]
     pub fn wait(self) -> Result {
         self.process.complete(self.handle)
@@ -86,17 +86,17 @@ impl Future for Access<'_> {
         if self.process.order.wake_after(self.handle, context.waker()) {
             Poll::Ready(self.process.complete(self.handle))
         } else {
-            self.process.mind_awaited();
+            self.process.probe_for_awaited();
             Poll::Pending
         }
     }
 }
 
-/// An atomic operation that has been asked for; it gives what was there before.
+/// An atomic operation that has been requested; it returns the previous value.
 #[must_use = "an operation that nobody waits for may fail unnoticed"]
 pub struct Fetch<'job, T: Word> {
     access: Access<'job>,
-    /// Where the result comes, in this process's heap.
+    /// The place of the result, in this process's heap.
     result: u64,
     marker: PhantomData<fn() -> T>,
 }
@@ -108,7 +108,7 @@ impl<T: Word> std::fmt::Debug for Fetch<'_, T> {
 }
 
 impl<T: Word> Fetch<'_, T> {
-    /// The order for accesses that shall begin when this operation has ended.
+    /// The order for accesses that are to start when this operation has ended.
     pub fn after(&self) -> After {
         self.access.after()
     }
@@ -116,7 +116,7 @@ impl<T: Word> Fetch<'_, T> {
     /// Waits until this operation and all accesses before it have ended.
     ///
     /// # Errors
-    /// Why one of them failed that nobody has asked for yet.
+    /// An error of one of them that has not been returned yet.
     pub fn wait(self) -> Result<T> {
         self.access.process.complete(self.access.handle)?;
         self.value()
@@ -162,12 +162,12 @@ impl Word for u64 {}
 
 /// Copies.
 impl Job {
-    /// Copies values between any two processes, neither of which need be this one. Both may
-    /// overlap if they are one process's.
+    /// Copies values between any two processes, neither of which need be this one. Source and
+    /// destination may overlap if they are in one process.
     ///
     /// # Errors
-    /// At once: [`Error::Size`] if there are not equally many, [`Error::Address`] for this
-    /// process's own places. When it ends: the same for others' places, and [`Error::Peer`].
+    /// At once: [`Error::Size`] if their lengths differ, [`Error::Address`] for this process's own
+    /// places. When it ends: the same for others' places, and [`Error::Peer`].
     #[doc(alias = "acp_copy")]
     pub fn copy<T: Plain>(
         &self,
@@ -185,13 +185,13 @@ impl Job {
     /// Waits for all accesses of this process.
     ///
     /// # Errors
-    /// Why one of them failed that nobody has asked for yet.
+    /// An error of one of them that has not been returned yet.
     #[doc(alias = "acp_complete")]
     pub fn complete(&self) -> Result {
         self.process.complete(ALL)
     }
 
-    /// Reads one value. Values of 4 and 8 bytes are read in one piece.
+    /// Reads one value, and waits for it. Values of 4 and 8 bytes are read by one load.
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Peer`].
@@ -199,7 +199,7 @@ impl Job {
         global::from_bytes(&self.process.read_bytes(from.address, size_of::<T>() as u64)?)
     }
 
-    /// Writes one value. Values of 4 and 8 bytes are written in one piece.
+    /// Writes one value, and waits for the end. Values of 4 and 8 bytes are written by one store.
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Peer`].
@@ -219,7 +219,7 @@ impl Job {
     /// Writes values.
     ///
     /// # Errors
-    /// [`Error::Size`] if there are not as many places, [`Error::Address`], [`Error::Peer`].
+    /// [`Error::Size`] if the lengths differ, [`Error::Address`], [`Error::Peer`].
     pub fn write_all<T: Plain>(&self, to: GlobalSlice<T>, values: &[T]) -> Result {
         if to.len != values.len() as u64 {
             return Err(Error::Size);
@@ -291,7 +291,8 @@ operations! {
 }
 
 impl Job {
-    /// Puts a new value into a variable that has the old one; gives what was there.
+    /// Compare and swap: stores a new value if the variable equals the old one; returns its
+    /// previous value.
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Peer`].
@@ -300,7 +301,7 @@ impl Job {
         self.begin_compare_and_swap(place, old, new, After::Nothing)?.wait()
     }
 
-    /// Puts a new value into a variable that has the old one, after other accesses.
+    /// Compare and swap, after other accesses.
     ///
     /// # Errors
     /// At once: [`Error::Address`] for this process's own place, and [`Error::Memory`].

@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Types whose values are bytes and nothing else.
+/// Types whose values are plain bytes.
 ///
 /// # Safety
-/// Any bytes are a value, all bytes of a value are initialised (there is no padding), and the
+/// Any bytes are a valid value, all bytes of a value are initialised (there is no padding), and the
 /// type's alignment is at most 16.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
@@ -48,9 +48,9 @@ pub(super) fn from_bytes<T: Plain>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// The place of a value in the memory of some process: a number that may be sent to any other one.
+/// The place of a value in the memory of some process: a number that can be sent to any other one.
 ///
-/// It is no reference: what is there is read and written by the methods of [`Job`].
+/// It is not a reference: the methods of [`Job`] read and write the value.
 #[doc(alias = "acp_ga_t")]
 #[repr(transparent)]
 pub struct Global<T> {
@@ -58,7 +58,7 @@ pub struct Global<T> {
     pub(super) marker: PhantomData<fn() -> T>,
 }
 
-/// Places of values that follow each other.
+/// The places of consecutive values.
 #[doc(alias = "acp_ga_t")]
 pub struct GlobalSlice<T> {
     pub(super) address: u64,
@@ -96,24 +96,24 @@ impl<T> PartialEq for Global<T> {
 impl<T> Eq for Global<T> {}
 
 impl<T: Plain> Global<T> {
-    /// The place that a number names; whether something is there shows with the first access.
+    /// The place that a number names. Only the first access shows whether it is valid.
     pub fn of_address(address: u64) -> Self {
         Self { address, marker: PhantomData }
     }
 
-    /// The number, as C programs have it.
+    /// The number, as in C programs.
     pub fn address(self) -> u64 {
         self.address
     }
 
-    /// So many values that begin here.
+    /// `len` values from here on.
     pub fn slice(self, len: u64) -> GlobalSlice<T> {
         GlobalSlice { address: self.address, len, marker: PhantomData }
     }
 }
 
 impl<T: Plain> GlobalSlice<T> {
-    /// How many values there are.
+    /// The number of values.
     pub fn len(self) -> u64 {
         self.len
     }
@@ -126,7 +126,7 @@ impl<T: Plain> GlobalSlice<T> {
     /// The place of one value.
     ///
     /// # Errors
-    /// [`Error::Size`]: there are not so many.
+    /// [`Error::Size`]: beyond the end.
     pub fn at(self, index: u64) -> Result<Global<T>> {
         self.part(index, 1).map(Self::first)
     }
@@ -136,10 +136,10 @@ impl<T: Plain> GlobalSlice<T> {
         Global { address: self.address, marker: PhantomData }
     }
 
-    /// `len` values from one on.
+    /// `len` values, from the one with index `from` on.
     ///
     /// # Errors
-    /// [`Error::Size`]: there are not so many.
+    /// [`Error::Size`]: beyond the end.
     pub fn part(self, from: u64, len: u64) -> Result<Self> {
         if from > self.len || len > self.len - from {
             return Err(Error::Size);
@@ -150,7 +150,7 @@ impl<T: Plain> GlobalSlice<T> {
     /// The same bytes as values of another type.
     ///
     /// # Errors
-    /// [`Error::Size`]: they are no whole number of these.
+    /// [`Error::Size`]: the length is no multiple of the new type's.
     pub fn cast<U: Plain>(self) -> Result<GlobalSlice<U>> {
         let (bytes, width) = (self.bytes(), size_of::<U>() as u64);
         if width == 0 || !bytes.is_multiple_of(width) {
@@ -164,10 +164,11 @@ impl<T: Plain> GlobalSlice<T> {
     }
 }
 
-/// Memory of this process's that everybody may reach, until it is dropped or taken back.
+/// Registered memory of this process, which all processes can access until it is dropped or taken
+/// back.
 ///
-/// This process reaches it as all others do. Dropping it waits for accesses that are under way; an
-/// access that comes later fails.
+/// This process accesses it in the same way as all others. Dropping it waits for outstanding
+/// accesses; later ones fail.
 pub struct Registered<'job, T: Plain> {
     job: &'job Job,
     memory: Vec<T>,
@@ -189,7 +190,7 @@ impl<'job, T: Plain> Registered<'job, T> {
         Ok(Self { job, memory, key })
     }
 
-    /// Where it is.
+    /// Its place.
     pub fn global(&self) -> GlobalSlice<T> {
         let world = self.job.process.world();
         let address = world.space.address(world.rank, self.key);
@@ -209,7 +210,7 @@ impl<'job, T: Plain> Registered<'job, T> {
         std::mem::take(&mut self.memory)
     }
 
-    /// Nobody reaches the memory afterwards.
+    /// Ends all access to the memory.
     fn unregister(&mut self) {
         let process = self.job.process;
         let Ok(mut region) = process.regions().unregister(self.key) else { return };

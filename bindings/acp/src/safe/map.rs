@@ -6,8 +6,8 @@ use crate::data::table_words::Kind;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 
-/// A map whose keys are spread over processes. It may be sent to other processes as a value, and
-/// lasts until [`Job::destroy_map`].
+/// A map whose keys are distributed over processes. The value can be sent to other processes; the
+/// map exists until [`Job::destroy_map`].
 #[doc(alias = "acp_map_t")]
 pub struct GlobalMap<K, V> {
     of: Hashed,
@@ -32,7 +32,7 @@ impl<K, V> std::fmt::Debug for GlobalMap<K, V> {
 unsafe impl<K: Plain, V: Plain> Plain for GlobalMap<K, V> {}
 
 impl Job {
-    /// Makes a map whose keys are spread over all processes, with so many buckets in each.
+    /// Creates a map whose keys are distributed over all processes, with `buckets` buckets in each.
     ///
     /// # Errors
     /// [`Error::Size`] without buckets, [`Error::Memory`], [`Error::Peer`].
@@ -58,7 +58,7 @@ impl Job {
         Ok(GlobalMap { of, marker: PhantomData })
     }
 
-    /// Inserts a key with its value unless it is there; says whether it was inserted.
+    /// Inserts a key with its value unless the key exists. Returns whether it was inserted.
     ///
     /// # Errors
     /// [`Error::Structure`] for a map that was destroyed, [`Error::Memory`], [`Error::Peer`].
@@ -68,10 +68,10 @@ impl Job {
         self.process.insert_bytes(Kind::Map, map.of, bytes, size_of::<V>() as u64)
     }
 
-    /// A key's value.
+    /// The value of a key, if it exists.
     ///
     /// # Errors
-    /// [`Error::Structure`] for a map that was destroyed, or whose values are others;
+    /// [`Error::Structure`] for a map that was destroyed, or has values of another size;
     /// [`Error::Peer`].
     #[doc(alias = "acp_retrieve_map")]
     pub fn get<K: Plain, V: Plain>(&self, map: GlobalMap<K, V>, key: K) -> Result<Option<V>> {
@@ -82,7 +82,7 @@ impl Job {
         global::from_bytes(&found.data).map(Some).map_err(|_| Error::Structure)
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key. Returns whether it existed.
     ///
     /// # Errors
     /// [`Error::Structure`] for a map that was destroyed, [`Error::Peer`].
@@ -91,7 +91,7 @@ impl Job {
         self.process.remove_bytes(Kind::Map, map.of, global::bytes_of(&key), false)
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -100,10 +100,10 @@ impl Job {
         self.process.count_of(Kind::Map, map.of, false)
     }
 
-    /// The keys and values whose buckets this process has, in no order.
+    /// The keys and values in the buckets of this process, in any order.
     ///
     /// # Errors
-    /// As for [`get`](Self::get); [`Error::Iterator`] if a key goes away meanwhile.
+    /// As for [`get`](Self::get); [`Error::Iterator`] if a key is removed meanwhile.
     #[doc(alias = "acp_begin_local_map")]
     pub fn own_entries<K: Plain, V: Plain>(&self, map: GlobalMap<K, V>) -> Result<Vec<(K, V)>> {
         let mut it: HashedIt = self.process.begin_hashed(Kind::Map, map.of, true)?;
@@ -120,7 +120,7 @@ impl Job {
         Ok(entries)
     }
 
-    /// Gives a map's memory back.
+    /// Destroys a map and frees its memory.
     ///
     /// # Errors
     /// As for [`get`](Self::get).

@@ -26,10 +26,11 @@ use crate::process::Process;
 use crate::settings::Settings;
 use std::marker::PhantomData;
 
-/// This process's part of a job, from [`init`] to [`Job::finalize`] or its end.
+/// This process's membership in a job, from [`init`] to [`Job::finalize`] or drop.
 ///
-/// It may be shared with other threads. Dropping it leaves the job as [`finalize`](Self::finalize)
-/// does, which waits for the other processes; a panic does not wait.
+/// It can be shared with other threads. Dropping it leaves the job like
+/// [`finalize`](Self::finalize), which waits for the other processes; during a panic it does not
+/// wait.
 pub struct Job {
     process: &'static Process,
 }
@@ -40,13 +41,13 @@ impl std::fmt::Debug for Job {
     }
 }
 
-/// Joins the job that the environment announces; returns when all processes have. Sizes of memory
-/// are those that acprun added to the command line, where they stay, or the usual ones.
+/// Joins the job that the environment announces. Returns when all processes have called it. Memory
+/// sizes are those that acprun added to the command line, where they remain, or the defaults.
 ///
 /// # Errors
-/// [`Error::Option`]: a word of the command line begins with `--acp-` and means nothing.
-/// [`Error::Initialized`]: this process is in one. [`Error::Job`]: it can't be joined; a line of
-/// the log says why.
+/// [`Error::Option`]: the command line has an unknown word that begins with `--acp-`.
+/// [`Error::Initialized`]: this process is already in a job. [`Error::Job`]: the job can't be
+/// joined; a line of the log gives the reason.
 ///
 /// # Examples
 /// A process that no launcher started is a job of one:
@@ -65,11 +66,10 @@ pub fn init() -> Result<Job> {
     enter(Settings::of_command_line).map(|process| Job { process })
 }
 
-/// Joins a job with so many bytes of starter memory, and for [`Job::alloc`].
+/// Joins a job with the given sizes, in bytes, of starter memory and of the heap of [`Job::alloc`].
 ///
 /// # Errors
-/// As for [`init`], whatever the command line says; [`Error::Size`] for 0 and for what no machine
-/// has.
+/// As for [`init`], apart from the command line; [`Error::Size`] for 0 and for impossible sizes.
 #[doc(alias = "acp_init")]
 pub fn with_memory(starter: u64, heap: u64) -> Result<Job> {
     if [starter, heap].iter().any(|bytes| !(1..1 << 44).contains(bytes)) {
@@ -85,13 +85,13 @@ impl Job {
         self.process.world().rank
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     #[doc(alias = "acp_procs")]
     pub fn procs(&self) -> u32 {
         self.process.context.tasks()
     }
 
-    /// Waits until all processes have come here, and for nothing else.
+    /// Barrier: waits until all processes have called this. It does not wait for accesses.
     ///
     /// # Errors
     /// [`Error::Peer`]: one has died.
@@ -112,11 +112,11 @@ impl Job {
         Ok(GlobalSlice { address: world.space.address(rank, 0), len, marker: PhantomData })
     }
 
-    /// Takes memory for `len` values from a process, for everybody. Its bytes are zero.
+    /// Allocates zeroed memory for `len` values in the heap of process `rank`, accessible to all.
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Memory`], [`Error::Peer`]; [`Error::Size`] for more bytes than
-    /// there are.
+    /// [`Error::Rank`], [`Error::Memory`], [`Error::Peer`]; [`Error::Size`] for sizes beyond the
+    /// address space.
     #[doc(alias = "acp_malloc")]
     pub fn alloc<T: Plain>(&self, len: u64, rank: u32) -> Result<GlobalSlice<T>> {
         let bytes = len.checked_mul(size_of::<T>() as u64).ok_or(Error::Size)?;
@@ -127,27 +127,27 @@ impl Job {
         Ok(GlobalSlice { address, len, marker: PhantomData })
     }
 
-    /// Gives memory back. Others' accesses to it find other memory then, or none; none of them
-    /// reaches memory of Rust's.
+    /// Frees memory. Later accesses of others to it find other allocations, or fail; they never
+    /// reach memory of safe Rust.
     ///
     /// # Errors
-    /// [`Error::Address`]: [`alloc`](Self::alloc) gave no such memory, or it was freed before.
+    /// [`Error::Address`]: the memory is not of [`alloc`](Self::alloc), or was freed before.
     #[doc(alias = "acp_free")]
     pub fn free<T: Plain>(&self, memory: GlobalSlice<T>) -> Result {
         self.process.free(memory.address)
     }
 
-    /// Lets everybody reach memory of this process's, with colour 0.
+    /// Registers memory of this process, with colour 0, so that all processes can access it.
     ///
     /// # Errors
-    /// [`Error::Size`] for none, [`Error::Memory`] without addresses left.
+    /// [`Error::Size`] for no values, [`Error::Memory`] if no addresses are left.
     #[doc(alias = "acp_register_memory")]
     pub fn register<T: Plain>(&self, memory: Vec<T>) -> Result<Registered<'_, T>> {
         self.register_with_color(memory, 0)
     }
 
-    /// [`register`](Self::register) for accesses of a colour: they take the rail of that number, if
-    /// it works. `color`: from 0, below [`colors`](Self::colors).
+    /// [`register`](Self::register) with a colour: accesses take the rail of that number, if it
+    /// works. `color` is at least 0 and below [`colors`](Self::colors).
     ///
     /// # Errors
     /// As for `register`; [`Error::Color`]: there is no such colour.
@@ -156,13 +156,13 @@ impl Job {
         Registered::new(self, memory, color)
     }
 
-    /// How many colours there are: the fewest rails that a process has, 1 at least.
+    /// The number of colours: the smallest number of rails of any process, at least 1.
     #[doc(alias = "acp_colors")]
     pub fn colors(&self) -> u32 {
         self.process.space.colours()
     }
 
-    /// Tells everybody a value, and gives those of all processes, by rank. Collective.
+    /// Allgather: returns the values of all processes, by rank. Collective.
     ///
     /// # Errors
     /// [`Error::Peer`]: a process has died.
@@ -178,11 +178,12 @@ impl Job {
         Ok(values)
     }
 
-    /// Gives everybody the value that one process has; the others' are not looked at. Collective.
+    /// Broadcast: returns the value of process `rank` at all processes; the others' are ignored.
+    /// Collective.
     ///
     /// # Errors
-    /// [`Error::Rank`]; [`Error::Null`] where that process gave none; [`Error::Peer`]: a process
-    /// has died.
+    /// [`Error::Rank`]; [`Error::Null`] if that process passed none; [`Error::Peer`]: a process has
+    /// died.
     pub fn share<T: Plain>(&self, rank: u32, value: Option<T>) -> Result<T> {
         self.process.world().block(rank)?;
         let bytes = value.as_ref().map_or_else(|| vec![0; size_of::<T>()], |v| global::bytes_of(v).to_vec());
@@ -192,10 +193,10 @@ impl Job {
         global::from_bytes(given.get(..size_of::<T>()).unwrap_or_default())
     }
 
-    /// Leaves the job when all processes do.
+    /// Leaves the job. Collective: waits for all processes.
     ///
     /// # Errors
-    /// [`Error::Peer`]: a process has died; this one has left, too.
+    /// [`Error::Peer`]: a process has died; this one has left nevertheless.
     #[doc(alias = "acp_finalize")]
     pub fn finalize(self) -> Result {
         std::mem::forget(self);

@@ -280,7 +280,7 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
 unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) -> Outcome {
     if atom == 0 {
         // Bulk transfer moves one piece of memory: a layout that is none here goes by packets
-        // whatever the flags wish.
+        // whatever the flags request.
         // SAFETY: the caller's promise.
         return unsafe { instance.context.am_send_by(message, bulk) }.map_err(failure::of);
     }

@@ -162,7 +162,7 @@ fn check(instance: &Instance, args: &Rma) -> Outcome {
     Ok(())
 }
 
-/// What a command's flags wish about bulk transfer. Both at once mean no.
+/// What a command's flags request about bulk transfer. Both at once mean no.
 //= LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER
 pub(super) fn hint(flags: c_int) -> Bulk {
     if flags & LAPI_NOT_USE_BULK_XFER != 0 {

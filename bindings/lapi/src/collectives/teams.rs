@@ -41,7 +41,7 @@ fn make(
     if optional && group.rank(context.task()).is_none() {
         return Ok(());
     }
-    // A task that was started anew ends the team of all tasks, and no others.
+    // A task that was restarted ends the team of all tasks, and no others.
     let _ = all.make_world(context);
     keep(all, Team::of(context, group).map_err(failed)?, made)
 }

@@ -130,7 +130,7 @@ pub(crate) fn destination(
 ) -> Destination {
     let source = incoming.source;
     if info.ctl_flags == LAPI_DROP_PKT {
-        // The message comes again, and so does the handler's wish.
+        // The message is delivered again, and the handler's request with it.
         return Destination::Discard;
     }
     let Some(program) = acquire(info.dgsp_handle) else {

@@ -67,9 +67,9 @@ struct Call {
     len: u64,
 }
 
-/// What the program's header handler wants beside the data.
+/// What the program's header handler requests in addition to the data.
 #[derive(Default)]
-struct Wish {
+struct Requested {
     completion: Option<(compl_hndlr_t, usize)>,
     run: Run,
     drop: bool,
@@ -104,29 +104,30 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         len: incoming.len - need,
     };
     if incoming.first.len() as u64 >= need {
-        // The usual case: the handler runs now, so its wish is known now.
+        // The usual case: the handler runs now, so its request is known now.
         let in_packet = incoming.data.and_then(|data| data.get(need as usize..));
-        let (layout, wish) = context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
+        let (layout, requested) =
+            context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
         let mut delivery = plainly(described(need, incoming.first, move |_| layout));
-        delivery.completion = wish
+        delivery.completion = requested
             .completion
             .map(|(function, argument)| raw(function, std::ptr::with_exposed_provenance_mut(argument)));
-        delivery.run = wish.run;
-        delivery.drop = wish.drop;
+        delivery.run = requested.run;
+        delivery.drop = requested.drop;
         return Some(delivery);
     }
     // The list of lengths takes more than a packet: the handler runs when it is there. By then it
     // is too late to drop a packet, and the completion handler runs on a thread of its own,
     // whatever the handler would prefer.
-    let wish: Arc<Mutex<Wish>> = Arc::default();
-    let later = Arc::clone(&wish);
+    let requested: Arc<Mutex<Requested>> = Arc::default();
+    let later = Arc::clone(&requested);
     let into = described(need, incoming.first, move |bytes| {
-        let (layout, wish) = call.run(bytes, None);
-        *lock(&later) = wish;
+        let (layout, requested) = call.run(bytes, None);
+        *lock(&later) = requested;
         layout
     });
     let run = move |context: &Context| {
-        if let Some((function, argument)) = lock(&wish).completion.take() {
+        if let Some((function, argument)) = lock(&requested).completion.take() {
             let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
             // SAFETY: the header handler gave both.
             unsafe { run_completion(context, function as usize, argument) };
@@ -146,7 +147,7 @@ impl Call {
     /// elsewhere that every header handler is given a `lapi_return_info_t`. So it points to such a
     /// structure, whose first word points to the list.
     //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
-    fn run(mut self, description: &[u8], data: Option<&[u8]>) -> (Layout, Wish) {
+    fn run(mut self, description: &[u8], data: Option<&[u8]>) -> (Layout, Requested) {
         let lengths: Vec<u64> = words(description).collect();
         let mut native: Vec<c_ulong> = lengths.iter().map(|len| *len as c_ulong).collect();
         let mut info = return_info(self.len, self.source, data);
@@ -167,20 +168,20 @@ impl Call {
                 &mut argument,
             )
         };
-        let wish = Wish {
+        let requested = Requested {
             completion: completion.map(|function| (function, argument.expose_provenance())),
             run: run_of(&info),
             drop: info.ctl_flags == LAPI_DROP_PKT,
         };
-        if vector.is_null() || wish.drop || info.ctl_flags == LAPI_BURY_MSG {
-            return (Layout::empty(), wish);
+        if vector.is_null() || requested.drop || info.ctl_flags == LAPI_BURY_MSG {
+            return (Layout::empty(), requested);
         }
         // SAFETY: by the guide, the handler returns a vector of this task's memory.
         match unsafe { self.check(vector, &lengths) } {
-            Ok(layout) => (layout, wish),
+            Ok(layout) => (layout, requested),
             Err(code) => {
                 self.complain(code);
-                (Layout::empty(), wish)
+                (Layout::empty(), requested)
             }
         }
     }

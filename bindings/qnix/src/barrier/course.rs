@@ -1,5 +1,5 @@
-//! The course of a group's barriers: from the call that begins one, by what members tell, to its
-//! end.
+//! Progress of a group's barriers: from the call that starts one, through the messages of members,
+//! to its end.
 
 use super::{ROUNDS, Seen, Sign};
 use crate::board::{Awaited, Boards, Content, Writer, places};

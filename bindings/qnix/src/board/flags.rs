@@ -1,4 +1,4 @@
-//! How tasks of a host show each other records, and tell who looks for them.
+//! How tasks of a host publish records for each other, and indicate which of them poll.
 
 use super::order::stop;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};

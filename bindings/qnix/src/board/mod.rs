@@ -2,9 +2,9 @@
 //!
 //! Each process has a board in memory that the other processes of its host map: a ring of records
 //! which it alone writes, and a ring of bytes for what is too long for a record. A record says whom
-//! it is for; all of them read it where it stands. Nothing is written over before all whom it is
-//! for have said, on their own boards, that they have read it. Where there is no room for a record,
-//! its writer does not wait: messages carry its content.
+//! it is for; all of them read it in place. A record is not overwritten before all its readers have
+//! marked it as read on their own boards. If there is no room for a record, its writer does not
+//! wait: messages carry its content.
 //!
 //! ```text
 //! | who looks | how far the owner has read the others | words | records | bytes |

@@ -1,11 +1,11 @@
-//! The two halves of a memory barrier between who shows something and who is about to rely on
-//! being asked to look.
+//! The two halves of a memory barrier between a writer of records and a reader that is about to
+//! stop polling.
 //!
-//! Who shows stores a word and then looks whether the others look; who stops looking says so and
-//! then looks once more. One of both must see the other's word. Processes that poll stop looking
-//! seldom, just before they sleep: they pay for both halves, by a system call. A process whose
-//! doorbells ring without calls stops with each call that ends; where there is one, both halves
-//! are fences.
+//! The writer stores a word and then checks whether the others poll; a reader that stops polling
+//! announces it and then polls once more. At least one of them must see the other's store. Polling
+//! processes stop rarely, just before they sleep: they pay for both halves, by a system call. A
+//! process whose doorbells ring without calls stops at the end of each call; if there is one, both
+//! halves are fences.
 
 #[cfg(any(not(loom), test))]
 pub(super) use lapis_core::sync::membarrier::light as settle;

@@ -1,5 +1,5 @@
-//! Words in which the tasks of a host show each other how many barriers of a group they have
-//! entered: a barrier takes one store of each member, and a look at the words of the others.
+//! Words by which the tasks of a host publish how many barriers of a group they have entered: a
+//! barrier takes one store of each member, and reads of the others' words.
 
 use super::{Boards, LINE, Writer};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};

@@ -1,11 +1,12 @@
 //! Joining a group.
 //!
-//! A process that joins a group tells the task that the group's name leads to, its *keeper*. That
-//! task waits until the group is complete, and then tells all members who the others are.
+//! A process that joins a group sends a request to the task to which the group's name is assigned,
+//! its *keeper*. That task waits until the group is complete, and then sends all members the list.
 //!
-//! The keeper need not be a member, so it may call qx_end while others wait. It keeps no list then,
-//! tells the next keeper the names that are complete, and ends. Whoever had told it a wish tells
-//! that to the next one when it hears of the end; a wish that came too late is told again, too.
+//! The keeper need not be a member, so it may call qx_end while others wait. Then it drops its
+//! list, sends the next keeper the names of complete groups, and ends. Processes that had sent it a
+//! request send it to the next keeper when they learn of the end, as they do with a request that
+//! came too late.
 
 use super::{Gathering, Join};
 use crate::error::{Error, Result};
@@ -47,7 +48,8 @@ impl State {
         }
     }
 
-    /// A wish could not be told: the command fails, unless it was told to another keeper meanwhile.
+    /// A request could not be sent: the command fails, unless it was sent to another keeper
+    /// meanwhile.
     pub(crate) fn join_fails(&mut self, group: i32, task: u32, error: Error) {
         let Self { groups, sends, .. } = self;
         for (_, join) in groups.joining.extract_if(|name, join| *name == group && join.keeper == task) {

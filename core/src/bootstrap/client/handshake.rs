@@ -1,4 +1,4 @@
-//! What a task and a server say to each other before they trust each other.
+//! The handshake of a task and a server, before they trust each other.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -78,7 +78,7 @@ impl Handshake<'_> {
             return Err(self.impostor());
         }
         if self.membership.scheme == Scheme::SameUser {
-            // Nobody gave this task an identity: the first task of the partition made one up.
+            // The task has no given identity: the first task of the partition made one up.
             job.id = id;
             job.secret = session.unwrap_or(job.secret);
         }

@@ -1,5 +1,5 @@
-//! What a task pins on the launcher's board: `1,KEY,HOST,ADDRESS,ADDRESS…`, without a blank, which
-//! PMI-1 could not carry.
+//! What a task publishes through the launcher: `1,KEY,HOST,ADDRESS,ADDRESS…`, without blanks, which
+//! PMI-1 can't carry.
 
 use std::ffi::CStr;
 use std::fmt;

@@ -1,22 +1,22 @@
-//! Jobs that somebody else's launcher has started: hydra, Slurm, Open MPI, and whoever speaks
-//! PMI-1, PMI-2 or PMIx.
+//! Jobs started by another launcher: hydra, Slurm, Open MPI, and others that use PMI-1, PMI-2 or
+//! PMIx.
 //!
-//! All that is asked of the launcher is a board on which tasks pin short texts, and a fence. Task 0
-//! serves the job's store, as one of the tasks does that were started by hand; the board tells the
-//! others where, and gets everybody to one secret:
+//! The launcher has to provide a board on which tasks publish short texts, and a fence. Task 0
+//! serves the job's store, as a task does in jobs started by hand. The board tells the others the
+//! address of the store, and serves to agree on one secret:
 //!
 //! ```text
-//!   every task     pins its public key                     fence
+//!   every task     publishes its public key                fence
 //!   task 0         reads each key, pins for each task the secret, masked by what the two agree on (X25519)     fence
 //!   every task     reads task 0's card and what is pinned for it, and joins the store with the secret
 //! ```
 //!
-//! So the secret is on no board in the clear, and no task but the first reads more than two texts.
-//! What the launcher vouches for is who pinned what: docs/launching.md says how far each can be
-//! believed.
+//! So the secret is never on the board in the clear, and no task but the first reads more than two
+//! texts. The launcher guarantees which task published a text: docs/launching.md says how far each
+//! launcher can be trusted.
 
-mod agree;
 mod card;
+mod key_agreement;
 mod mpi;
 mod pmi;
 mod pmix;
@@ -36,8 +36,8 @@ use super::options::Options;
 use super::protocol::Scheme;
 use super::server::ServerConfig;
 use super::{Address, Bootstrap, JobInfo, Listener, Origin};
-use agree::Agreement;
 use card::Card;
+use key_agreement::Agreement;
 
 pub(super) use pmi::announced as announced_by_pmi;
 pub(super) use pmix::announced as announced_by_pmix;

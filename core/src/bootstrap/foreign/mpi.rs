@@ -1,7 +1,7 @@
-//! An MPI library in this process, which speaks to the same launcher.
+//! An MPI library in this process that uses the same launcher.
 //!
-//! It is asked through functions that MPI lets a program call at any time. They are looked for
-//! among what the process has loaded; nothing is loaded.
+//! It is queried through functions that MPI lets a program call at any time. They are looked up
+//! among the libraries that the process has loaded; no library is loaded.
 
 use std::ffi::{CStr, c_char, c_int};
 

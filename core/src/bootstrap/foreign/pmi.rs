@@ -1,13 +1,13 @@
-//! PMI-1 and PMI-2: lines and frames over a socket that the launcher has left to the task (hydra,
-//! Slurm, and many more).
+//! PMI-1 and PMI-2: lines and frames over a socket from the launcher (hydra, Slurm, and many
+//! more).
 //!
-//! The task finds the socket as a descriptor (`PMI_FD`) or makes it (`PMI_PORT`, where the launcher
-//! says who the task is). Both protocols begin with the same line; Slurm, which names the job in
-//! `PMI_JOBID`, is asked for PMI-2, others for PMI-1.
+//! The task inherits the socket as a descriptor (`PMI_FD`) or connects it (`PMI_PORT`; the launcher
+//! then tells the task its number). Both protocols begin with the same line; Slurm, which names the
+//! job in `PMI_JOBID`, is asked for PMI-2, others for PMI-1.
 
 mod link;
-mod one;
-mod two;
+mod pmi1;
+mod pmi2;
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(super) fn open(environment: &Environment, patience: Duration) -> Result<Box<
                 return Err(bad(PORT, address, "host:port is expected, as the launcher sets it".into()));
             };
             let mut link = Link::to_port(host, port, patience)?;
-            let who = one::introduce(&mut link, id, patience)?;
+            let who = pmi1::introduce(&mut link, id, patience)?;
             (link, who)
         }
     };
@@ -75,19 +75,19 @@ pub(super) fn open(environment: &Environment, patience: Duration) -> Result<Box<
     match (mpi::phase(), job) {
         // MPI has begun it. Slurm lets nobody begin twice.
         (Phase::During, job) if at_descriptor => match job.filter(|_| mpi::has_begun_pmi2()) {
-            Some(job) => Ok(Box::new(two::Two::join(link, &job, who, patience))),
-            None => Ok(Box::new(one::One::join(link, who, patience)?)),
+            Some(job) => Ok(Box::new(pmi2::Two::join(link, &job, who, patience))),
+            None => Ok(Box::new(pmi1::One::join(link, who, patience)?)),
         },
-        (phase, Some(job)) if who.1 > 1 && two::greet(&mut link, patience)? => {
+        (phase, Some(job)) if who.1 > 1 && pmi2::greet(&mut link, patience)? => {
             if phase == Phase::Before {
                 tracing::warn!(
                     "this program has MPI as well, and Slurm lets only one of both begin to speak PMI: if it calls \
                      MPI_Init, it must do so before LAPI_Init (or be started by lapirun)"
                 );
             }
-            Ok(Box::new(two::Two::open(link, &job, who.0, patience)?))
+            Ok(Box::new(pmi2::Two::open(link, &job, who.0, patience)?))
         }
-        _ => Ok(Box::new(one::One::open(link, who, patience)?)),
+        _ => Ok(Box::new(pmi1::One::open(link, who, patience)?)),
     }
 }
 

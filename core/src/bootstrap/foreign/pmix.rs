@@ -1,13 +1,13 @@
-//! PMIx, by the library that the site has: `libpmix.so.2`, which Open MPI, PRRTE and Slurm bring
+//! PMIx, through the site's library: `libpmix.so.2`, which comes with Open MPI, PRRTE and Slurm
 //! (versions 2.2 to 6 have that name).
 //!
-//! The library is loaded when a launcher's variables speak of PMIx, never otherwise. There is no
+//! The library is loaded only if a launcher's variables announce PMIx. There is no
 //! header here and no C compiler is needed: of PMIx's structures only two are touched, and of them
 //! only what the calling convention fixes for all libraries of that name. A process is a name of
 //! 256 bytes and a number; a value begins with a 16-bit kind, and its content follows where an
 //! eight-byte member has to stand. Both live in buffers that are larger than any version's. Arrays
 //! of attributes, whose elements have changed their size, are never passed. `tests/pmix_layout.rs`
-//! holds this against the header that is installed.
+//! checks this against the installed header.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

@@ -1,4 +1,4 @@
-//! Connections that have not proved themselves, and their way to become members.
+//! Unauthenticated connections, and how they become members.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Waiting for a flag: looks at it alone, before everything is looked at.
+//! Waiting for a flag: polling it alone, before everything is polled.
 
 use crate::context::Locked;
 use crate::sync::spin_loop;
@@ -9,7 +9,7 @@ use crate::transport::PeerId;
 const LOOKS_ALONE: u32 = 1500;
 const EAGER_LOOKS: u32 = 64;
 
-/// Where cores are wanted, each look gives the core away. So many before everything else is looked
+/// Where cores are wanted, each poll gives the core away. So many before everything else is looked
 /// at, too: a barrier takes two turns at most if nobody computes.
 const LOOKS_WHEN_CROWDED: u32 = 2;
 

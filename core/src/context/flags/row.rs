@@ -1,16 +1,16 @@
 //! Short values of an exchange, side by side behind the first task's flags.
 //!
-//! Everybody puts its value there, all come to a barrier, and everybody reads what all have put:
+//! Each task stores its value there, all enter a barrier, and each reads the values of all:
 //!
 //! ```text
 //! | row of even exchanges | row of odd ones |       a row: for each task | stamp | value |
 //! ```
 //!
-//! The stamp is the exchange's number. A task to which this memory is not mapped can put nothing:
-//! after the barrier all find that its stamp is not there, and go by messages.
+//! The stamp is the exchange's number. A task that has not mapped this memory can't store a value:
+//! after the barrier all tasks see that its stamp is missing, and use messages instead.
 //!
-//! Who puts in an exchange has ended the one before. As nobody ends an exchange that others have
-//! not entered, all have ended the one in which the same row was used last.
+//! A task that enters an exchange has ended the previous one, and no task ends an exchange before
+//! all have entered it. So all have ended the exchange that last used the same row.
 
 use super::{Area, Flags, Line, place_in};
 use crate::sync::Ordering;

@@ -1,4 +1,4 @@
-//! When interrupts are left out, and when they are there again.
+//! When interrupts are disabled, and when they are enabled again.
 
 use super::Moderation;
 use crate::context::{Context, Locked};

@@ -66,7 +66,7 @@ fn traffic(world: &mut World<JobAuth>, random: &mut Random) {
     }
 }
 
-/// A task is started anew, or purges another one, or two purge each other.
+/// A task is restarted, or purges another one, or two purge each other.
 fn upheaval(world: &mut World<JobAuth>, random: &mut Random, epochs: &mut [u32; 3], auth: &JobAuth) {
     let victim = random.below(3) as u32;
     let other = (victim + 1 + random.below(2) as u32) % 3;

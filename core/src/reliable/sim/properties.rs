@@ -48,7 +48,7 @@ fn exactly_once() {
             paths: random.range(1..5) as u8,
             max_datagram: random.range(548..3000) as usize,
             epochs_known: random.below(2) == 0,
-            wishes: random.below(2) == 0,
+            any_preferred: random.below(2) == 0,
             config: EngineConfig {
                 channel_units: random.range(4..2048) as usize,
                 ack_threshold: random.range(1..32) as u8,

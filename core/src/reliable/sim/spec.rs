@@ -18,14 +18,14 @@ pub struct WorldSpec {
     pub config: EngineConfig,
     /// Peers know each other's epochs from the start.
     pub epochs_known: bool,
-    /// Units wish for paths, each of which some ask for, and for one that there is not.
-    pub wishes: bool,
+    /// Units have preferred paths: each of those that exist, and one that does not.
+    pub any_preferred: bool,
 }
 
 impl WorldSpec {
-    /// The path that a unit wishes for, by its token.
-    pub(super) fn wish(&self, token: u64) -> Option<u8> {
-        self.wishes.then(|| (token / 5 % (u64::from(self.paths) + 1)) as u8)
+    /// The preferred path of a unit, by its token.
+    pub(super) fn preferred(&self, token: u64) -> Option<u8> {
+        self.any_preferred.then(|| (token / 5 % (u64::from(self.paths) + 1)) as u8)
     }
 }
 
@@ -38,7 +38,7 @@ impl Default for WorldSpec {
             fault: Fault::default(),
             config: EngineConfig::default(),
             epochs_known: true,
-            wishes: false,
+            any_preferred: false,
         }
     }
 }

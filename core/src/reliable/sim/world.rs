@@ -407,7 +407,7 @@ impl<A: Authenticator + Clone> World<A> {
             let fast = !traffic.external
                 && token.is_multiple_of(2)
                 && state.engine.submit_fast(self.now, unit, &mut self.out, send);
-            let via = Via::path(channel, self.spec.wish(token));
+            let via = Via::path(channel, self.spec.preferred(token));
             let mut submit = || state.engine.submit(self.now, to, via, &head, given, token);
             match if fast { Ok(()) } else { submit() } {
                 Ok(()) => {

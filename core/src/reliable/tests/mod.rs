@@ -3,8 +3,8 @@
 mod fast_path;
 mod flow;
 mod peers;
+mod preferred_paths;
 mod trust;
-mod wishes;
 
 use super::wire::{ACK_NOW, HEADER_LEN, Header};
 use super::*;

@@ -1,5 +1,5 @@
 /*
- * The last task is killed and started anew, at another UDP port; the others purge it, tell LAPI where it is now, resume it, and
+ * The last task is killed and restarted, at another UDP port; the others purge it, tell LAPI where it is now, resume it, and
  * go on with it. recover.sh plays the part of whoever watches over the tasks.
  *
  *     lapicc recover.c -o recover

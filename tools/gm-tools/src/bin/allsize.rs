@@ -20,7 +20,7 @@ Exit status: 0 done, 1 GM says no, or nobody answers, 2 a wrong command line.";
 #[derive(Parser)]
 #[command(name = "gm_allsize", version, after_help = AFTER)]
 struct Cli {
-    /// The host name of the node that answers; without it, this is the one
+    /// The host name of the node that answers; without it, this node answers
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// The board
@@ -33,10 +33,10 @@ struct Cli {
     #[arg(long, value_name = "BYTES", default_value_t = (1 << 20) - 8,
           value_parser = clap::value_parser!(u64).range(..=(1 << 24) - 8))]
     longest: u64,
-    /// How long each figure is measured, in milliseconds
+    /// Duration of each measurement, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     each: u64,
-    /// Answer one asker, and end
+    /// Answer one measurement, and exit
     #[arg(long, conflicts_with = "host")]
     once: bool,
     /// Write JSON: one object a line

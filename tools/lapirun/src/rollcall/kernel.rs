@@ -1,4 +1,4 @@
-//! What the kernel says of a process.
+//! The kernel's view of a process.
 
 use std::fs::read_to_string;
 use std::time::Duration;

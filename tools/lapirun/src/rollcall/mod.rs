@@ -1,14 +1,13 @@
-//! The roll call: what each task of a running job does, and who waits for whom.
+//! The roll call: what each task of a running job does, and which tasks wait for which.
 //!
-//! Tasks are looked at from outside, by what their [status pages](lapis_core::status) and the
-//! kernel say, so that one that hangs answers as well as any other. Those of other machines are
-//! looked at by the agents there. Looking takes a quarter of a second and is done by a thread, so
-//! that the launcher goes on meanwhile.
+//! Tasks are observed from outside, through their [status pages](lapis_core::status) and the
+//! kernel, so that hanging tasks are included. Agents observe those of other machines. This takes a
+//! quarter of a second and is done by a thread, so that the launcher continues meanwhile.
 
+mod diagnosis;
 mod kernel;
 mod picture;
 mod report;
-mod standing;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -85,7 +84,7 @@ impl RollCalls {
         self.present =
             Some(Call { asked, missing, until: Instant::now() + PATIENCE, reports: BTreeMap::new() });
         if !here.is_empty() {
-            look_apart(job, here, &self.sender, bell);
+            observe_in_thread(job, here, &self.sender, bell);
         }
         true
     }
@@ -121,7 +120,7 @@ pub(crate) fn draw(members: &BTreeMap<u32, Member>) -> Vec<String> {
 }
 
 /// Looks at the tasks of this machine in a thread, which rings the bell when it has.
-pub(crate) fn look_apart(
+pub(crate) fn observe_in_thread(
     job: &str,
     tasks: BTreeMap<u32, u32>,
     to: &mpsc::Sender<Vec<Report>>,

@@ -1,9 +1,9 @@
-//! The picture that a roll call gives: what each task does, who waits for whom, and what follows.
+//! The report of a roll call: what each task does, which tasks wait for which, and the conclusions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::diagnosis::{Diagnosis, time};
 use super::report::{Report, Seen, Waits};
-use super::standing::{Standing, time};
 
 /// Up to so many tasks have a line each; more are put together by what they do.
 const LINES: usize = 32;
@@ -18,7 +18,7 @@ pub(crate) struct Member {
 }
 
 struct Line<'a> {
-    standing: Standing,
+    diagnosis: Diagnosis,
     seen: Option<&'a Seen>,
     report: &'a Report,
     needs: Vec<u32>,
@@ -26,7 +26,7 @@ struct Line<'a> {
 
 /// The longest time for which a task has been held up, in milliseconds.
 pub(crate) fn longest(members: &BTreeMap<u32, Member>) -> Option<u64> {
-    members.values().filter(|m| m.ended.is_none()).filter_map(|m| Standing::of(&m.report).0.ms()).max()
+    members.values().filter(|m| m.ended.is_none()).filter_map(|m| Diagnosis::of(&m.report).0.ms()).max()
 }
 
 /// The picture, line by line.
@@ -52,35 +52,35 @@ pub(crate) fn draw(members: &BTreeMap<u32, Member>) -> Vec<String> {
 
 impl<'a> Line<'a> {
     fn of(member: &'a Member) -> Self {
-        let (standing, seen) = match &member.ended {
-            Some(how) => (Standing::Gone(how.clone()), None),
-            None => Standing::of(&member.report),
+        let (diagnosis, seen) = match &member.ended {
+            Some(how) => (Diagnosis::Gone(how.clone()), None),
+            None => Diagnosis::of(&member.report),
         };
-        let needs = standing.needs(seen);
-        Self { standing, seen, report: &member.report, needs }
+        let needs = diagnosis.needs(seen);
+        Self { diagnosis, seen, report: &member.report, needs }
     }
 
     /// What the task does, without what differs between tasks that do the same.
     fn in_short(&self) -> String {
-        match &self.standing {
-            Standing::Gone(how) => format!("has gone: {how}"),
-            Standing::Unknown => "its process can't be looked at".into(),
-            Standing::Stopped => "is stopped (SIGSTOP, or a debugger)".into(),
-            Standing::NoContext => {
+        match &self.diagnosis {
+            Diagnosis::Gone(how) => format!("has gone: {how}"),
+            Diagnosis::Unknown => "its process can't be looked at".into(),
+            Diagnosis::Stopped => "is stopped (SIGSTOP, or a debugger)".into(),
+            Diagnosis::NoContext => {
                 format!("has no context: it is before LAPI_Init or after LAPI_Term, and {}", self.of_kernel())
             }
-            Standing::InHandler(_) => {
+            Diagnosis::InHandler(_) => {
                 "a handler of the program, or a thread with the lock, keeps the library from going on".into()
             }
-            Standing::Waits(waits) => {
+            Diagnosis::Waits(waits) => {
                 let all: BTreeSet<String> = waits.iter().map(kind).collect();
                 format!("waits {}", all.into_iter().collect::<Vec<_>>().join(" and "))
             }
-            Standing::NoRoom(..) => "has something to send and no room for it".into(),
-            Standing::Spins(..) => "tries again and again to change a variable (a lock?)".into(),
-            Standing::Works => "is at work".into(),
-            Standing::Polls => "polls, and nothing comes".into(),
-            Standing::Outside => format!("is in no call of Lapis: it {}", self.of_kernel()),
+            Diagnosis::NoRoom(..) => "has something to send and no room for it".into(),
+            Diagnosis::Spins(..) => "tries again and again to change a variable (a lock?)".into(),
+            Diagnosis::Works => "is at work".into(),
+            Diagnosis::Polls => "polls, and nothing comes".into(),
+            Diagnosis::Outside => format!("is in no call of Lapis: it {}", self.of_kernel()),
         }
     }
 
@@ -94,22 +94,24 @@ impl<'a> Line<'a> {
     }
 
     fn in_full(&self) -> String {
-        let mut text = match &self.standing {
-            Standing::Waits(waits) => {
+        let mut text = match &self.diagnosis {
+            Diagnosis::Waits(waits) => {
                 let each: Vec<String> = waits.iter().map(|wait| self.wait(wait)).collect();
                 each.join("; ")
             }
-            Standing::NoRoom(peer, ms) => {
+            Diagnosis::NoRoom(peer, ms) => {
                 format!("has had no room for {} for what it sends to task {peer}", time(*ms))
             }
-            Standing::Spins(peer, address, times) => format!(
+            Diagnosis::Spins(peer, address, times) => format!(
                 "tries again and again to change the variable at {address:#x} of task {peer} ({times} \
                  compare-and-swaps failed just now: a lock?)"
             ),
-            Standing::InHandler(ms) => format!("{} for {}", self.in_short(), time(*ms)),
+            Diagnosis::InHandler(ms) => format!("{} for {}", self.in_short(), time(*ms)),
             _ => self.in_short(),
         };
-        let Some(seen) = self.seen.filter(|_| !matches!(self.standing, Standing::Works)) else { return text };
+        let Some(seen) = self.seen.filter(|_| !matches!(self.diagnosis, Diagnosis::Works)) else {
+            return text;
+        };
         if seen.open > 0 {
             let some: Vec<String> =
                 seen.opened.iter().take(4).map(|(peer, what)| format!("{what}, task {peer}")).collect();
@@ -172,29 +174,30 @@ fn have(tasks: &[u32]) -> String {
 fn conclusions(lines: &BTreeMap<u32, Line<'_>>) -> Vec<String> {
     let mut text = Vec::new();
     let waiting: Vec<u32> =
-        lines.iter().filter(|(_, l)| matches!(l.standing, Standing::Waits(_))).map(|(t, _)| *t).collect();
-    let held =
-        |l: &Line<'_>| !l.standing.is_free() && !matches!(l.standing, Standing::Gone(_) | Standing::Unknown);
+        lines.iter().filter(|(_, l)| matches!(l.diagnosis, Diagnosis::Waits(_))).map(|(t, _)| *t).collect();
+    let held = |l: &Line<'_>| {
+        !l.diagnosis.is_free() && !matches!(l.diagnosis, Diagnosis::Gone(_) | Diagnosis::Unknown)
+    };
     for (task, line) in lines {
         let waiters: Vec<u32> =
             lines.iter().filter(|(_, l)| l.needs.contains(task)).map(|(t, _)| *t).collect();
-        if matches!(line.standing, Standing::Gone(_)) && !waiters.is_empty() {
+        if matches!(line.diagnosis, Diagnosis::Gone(_)) && !waiters.is_empty() {
             let wait = if waiters.len() == 1 { "waits" } else { "wait" };
             text.push(format!("=> {} {wait} for task {task}, which has gone", listed(&waiters)));
         }
     }
     for cycle in cycles(lines) {
         let ring: Vec<String> = cycle.iter().chain(cycle.first()).map(u32::to_string).collect();
-        let locks = cycle.iter().all(|t| matches!(lines[t].standing, Standing::Spins(..)));
+        let locks = cycle.iter().all(|t| matches!(lines[t].diagnosis, Diagnosis::Spins(..)));
         let what = if locks { "crossed locks" } else { "cycle" };
         text.push(format!("=> {what}: each waits for the next: {}", ring.join(" -> ")));
     }
     text.extend(rails(lines));
     text.extend(laggards(lines));
     text.extend(counters(lines, &waiting));
-    let all_held = lines.values().all(|l| held(l) || matches!(l.standing, Standing::Gone(_)));
+    let all_held = lines.values().all(|l| held(l) || matches!(l.diagnosis, Diagnosis::Gone(_)));
     let failed: Vec<u32> =
-        lines.iter().filter(|(_, l)| matches!(l.standing, Standing::Gone(_))).map(|(t, _)| *t).collect();
+        lines.iter().filter(|(_, l)| matches!(l.diagnosis, Diagnosis::Gone(_))).map(|(t, _)| *t).collect();
     if !failed.is_empty() && lines.values().any(held) {
         text.push(format!("=> {} gone: what others wait for may have been theirs to send", have(&failed)));
     }
@@ -223,14 +226,14 @@ fn rails(lines: &BTreeMap<u32, Line<'_>>) -> Vec<String> {
 
 /// Tasks that others wait for, and that wait for nobody.
 fn laggards(lines: &BTreeMap<u32, Line<'_>>) -> Vec<String> {
-    let in_barrier = |l: &Line<'_>| match &l.standing {
-        Standing::Waits(waits) => waits.iter().any(|w| matches!(w.kind.as_str(), "barrier" | "exchange")),
+    let in_barrier = |l: &Line<'_>| match &l.diagnosis {
+        Diagnosis::Waits(waits) => waits.iter().any(|w| matches!(w.kind.as_str(), "barrier" | "exchange")),
         _ => false,
     };
     let gathered: Vec<u32> = lines.iter().filter(|(_, l)| in_barrier(l)).map(|(t, _)| *t).collect();
     let mut text = Vec::new();
     for (task, line) in lines {
-        let gone = matches!(line.standing, Standing::Gone(_));
+        let gone = matches!(line.diagnosis, Diagnosis::Gone(_));
         let mut waiters: Vec<u32> =
             lines.iter().filter(|(_, l)| l.needs.contains(task)).map(|(t, _)| *t).collect();
         let absent = !gathered.is_empty() && !in_barrier(line);
@@ -240,7 +243,7 @@ fn laggards(lines: &BTreeMap<u32, Line<'_>>) -> Vec<String> {
             waiters.dedup();
         }
         // Who waits for somebody else is in a chain; its end is what is to be named.
-        if waiters.is_empty() || gone || !(line.standing.is_free() || absent && line.needs.is_empty()) {
+        if waiters.is_empty() || gone || !(line.diagnosis.is_free() || absent && line.needs.is_empty()) {
             continue;
         }
         let call = if absent { " has not come to the barrier" } else { "" };
@@ -264,7 +267,7 @@ fn counters(lines: &BTreeMap<u32, Line<'_>>, waiting: &[u32]) -> Vec<String> {
     let mut text = Vec::new();
     for task in waiting {
         let line = &lines[task];
-        let (Standing::Waits(waits), Some(seen)) = (&line.standing, line.seen) else { continue };
+        let (Diagnosis::Waits(waits), Some(seen)) = (&line.diagnosis, line.seen) else { continue };
         for wait in waits.iter().filter(|w| w.kind == "counter" && seen.open == 0) {
             let Some((_, value, wanted)) = wait.counter else { continue };
             let came = seen.message.filter(|(_, ms)| *ms < wait.ms);

@@ -1,4 +1,4 @@
-//! What the user is told while the job starts: how far a long start is.
+//! Showing the progress of a long start.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ impl Progress {
 
 impl Running<'_> {
     /// Tells how far the start is, if it takes long and somebody looks.
-    pub(crate) fn tell_progress(&mut self) {
+    pub(crate) fn show_progress(&mut self) {
         if let Some(line) = self.progress.line(Instant::now()) {
             self.say(&line);
         }

@@ -1,5 +1,5 @@
-//! What the tree is worth, in virtual time: the divisions are the real ones, made as the launcher
-//! and its agents make them; processes and networks are numbers.
+//! A model of the start tree in virtual time: the divisions are those of the launcher and its
+//! agents; processes and networks are represented by numbers.
 
 use super::{FAN_OUT, branches};
 

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::{Result, bail};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -50,10 +50,10 @@ fn one(ask: &Ask, size: usize, call: Call) -> Result<lapis_bench::stats::Summary
         // SAFETY: address points to size bytes that nobody else accesses by reference meanwhile.
         unsafe { std::ptr::write_bytes(address, value, size) };
     };
-    duo::run(
+    process_pair::run(
         |partner| {
             fill(1);
-            duo::wait_for(state, 1);
+            process_pair::wait_for(state, 1);
             let vector = libc::iovec { iov_base: address.cast(), iov_len: size };
             let mut failure = None;
             let summary = clock::per_operation(ask.budget, |count| {
@@ -78,7 +78,7 @@ fn one(ask: &Ask, size: usize, call: Call) -> Result<lapis_bench::stats::Summary
             fill(2);
             // SYNC: pairs with the leader's Acquire load.
             state.store(1, Ordering::Release);
-            duo::wait_for(state, STOP);
+            process_pair::wait_for(state, STOP);
             Ok(())
         },
     )

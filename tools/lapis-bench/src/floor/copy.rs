@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -48,7 +48,7 @@ fn shared_of(ask: &Ask, size: u64) -> Result<Record> {
     let (go, done) = (mapping.line(0), mapping.line(16));
     let target = mapping.at(2 * 4096);
     let source = vec![1u8; blocks * size];
-    let samples = duo::run(
+    let samples = process_pair::run(
         |_| {
             let (mut samples, start, mut turn) = (Vec::new(), Instant::now(), 0);
             while samples.len() < 5 || start.elapsed() < ask.budget {
@@ -56,7 +56,7 @@ fn shared_of(ask: &Ask, size: u64) -> Result<Record> {
                 // SYNC: pairs with the partner's Acquire load; the target is its to write until it
                 // answers.
                 go.store(turn, Ordering::Release);
-                duo::wait_for(done, turn);
+                process_pair::wait_for(done, turn);
                 let begin = Instant::now();
                 for block in 0..blocks {
                     let offset = block * size;
@@ -76,7 +76,7 @@ fn shared_of(ask: &Ask, size: u64) -> Result<Record> {
         || {
             let mut last = 0;
             loop {
-                let seen = duo::wait_for_change(go, last);
+                let seen = process_pair::wait_for_change(go, last);
                 if seen == STOP {
                     return Ok(());
                 }

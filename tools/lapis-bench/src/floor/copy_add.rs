@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -38,7 +38,7 @@ pub(crate) fn of_two(size: usize, budget: Duration) -> Result<Record> {
     };
     // The partner makes as many calls as the leader says.
     let (calls, mut asked) = (shared.line(2), 0);
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let mut mine = side(0);
             let summary = clock::per_operation(budget, |count| {
@@ -54,7 +54,7 @@ pub(crate) fn of_two(size: usize, budget: Duration) -> Result<Record> {
         || {
             let (mut mine, mut made) = (side(1), 0);
             loop {
-                let asked = duo::wait_for_change(calls, made);
+                let asked = process_pair::wait_for_change(calls, made);
                 if asked == STOP {
                     return Ok(());
                 }

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -20,7 +20,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     };
     let (there, back) = (word(0), word(2048));
     let mut turn = 0;
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let summary = clock::per_operation(ask.budget, |count| {
                 for _ in 0..count {

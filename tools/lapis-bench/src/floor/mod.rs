@@ -7,10 +7,10 @@ mod atomics;
 mod cma;
 mod copy;
 mod copy_add;
-mod duo;
+mod core_handover;
 mod futex;
-mod hand_on;
 mod pingpong;
+mod process_pair;
 mod ring;
 mod tcp;
 mod udp;
@@ -23,7 +23,7 @@ use lapis_bench::record::Record;
 use std::time::Duration;
 
 pub(crate) use copy_add::of_two as copy_add;
-pub(crate) use hand_on::{among as hand_on, copies_among};
+pub(crate) use core_handover::{among as hand_on, copies_among};
 pub(crate) use pingpong::{line, probe};
 
 /// What a floor is asked for.
@@ -85,13 +85,13 @@ pub(crate) const ALL: &[Floor] = &[
         name: "hand_on",
         transport: "shm",
         what: "8, 16 and 64 processes that give their core away until all have come",
-        run: hand_on::run,
+        run: core_handover::run,
     },
     Floor {
         name: "copy_among",
         transport: "shm",
         what: "the same, each of which writes and reads as much as an alltoall gives all others",
-        run: hand_on::run_copies,
+        run: core_handover::run_copies,
     },
     Floor { name: "udp_lat", transport: "udp", what: "connected sockets, polled, one way", run: udp::run },
     Floor {

@@ -1,9 +1,9 @@
-//! Cache lines that go to and fro between two cores.
+//! Cache lines that go back and forth between two cores.
 
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -17,7 +17,7 @@ const STOP: u64 = u64::MAX;
 
 /// One line that both sides spin on. Half a round trip is the cheapest message that there is.
 ///
-/// Twice: as it is commonly written, and with a pause after each look, which leaves the line alone
+/// Twice: as it is commonly written, and with a pause after each poll, which leaves the line alone
 /// while the other side writes. A message whose handling takes time of its own can't keep to such a
 /// rhythm; the difference tells how much hangs on it.
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
@@ -48,7 +48,7 @@ fn exchange(budget: Duration, between_looks: impl Fn() + Copy) -> Result<Summary
     let shared = Shared::new(4096)?;
     let line = shared.line(0);
     let mut turn = 0;
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let summary = clock::per_operation(budget, |count| {
                 for _ in 0..count {
@@ -93,7 +93,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
     let flags = [shared.line(0), shared.line(16)];
     let boxes = [shared.at(2 * 4096), shared.at(2 * 4096 + 8192)];
     let (own, mut received, mut turn) = (vec![7u8; size], vec![0u8; size], 0);
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let summary = clock::per_operation(ask.budget, |count| {
                 for _ in 0..count {
@@ -103,7 +103,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
                     unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), boxes[0], size) };
                     // SYNC: pairs with the partner's Acquire load; publishes the payload.
                     flags[0].store(turn, Ordering::Release);
-                    duo::wait_for(flags[1], turn);
+                    process_pair::wait_for(flags[1], turn);
                     // SAFETY: a mailbox holds 8192 bytes, size is at most that, and from its flag
                     // on the other one is ours.
                     unsafe { std::ptr::copy_nonoverlapping(boxes[1], received.as_mut_ptr(), size) };
@@ -117,7 +117,7 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
         || {
             let (mut last, mut scratch) = (0, vec![0u8; size]);
             loop {
-                let seen = duo::wait_for_change(flags[0], last);
+                let seen = process_pair::wait_for_change(flags[0], last);
                 if seen == STOP {
                     return Ok(());
                 }

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -35,7 +35,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
         slot.sequence.store(sequence, Ordering::Release);
     };
     let (mut sent, mut known) = (0, 0);
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let mut send = |sequence_of: &dyn Fn(u64) -> u64| {
                 sent += 1;
@@ -58,7 +58,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
                 let slot = &ring[(number % SLOTS) as usize];
                 // A slot holds the number of SLOTS messages ago until it is written again.
                 let old = number.saturating_sub(SLOTS);
-                if duo::wait_for_change(&slot.sequence, old) == STOP {
+                if process_pair::wait_for_change(&slot.sequence, old) == STOP {
                     std::hint::black_box(sum);
                     return Ok(());
                 }

@@ -1,7 +1,7 @@
 //! TCP over loopback: ping-pong without delay, and a stream.
 
 use super::Ask;
-use super::duo;
+use super::process_pair;
 use anyhow::{Context, Result};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -26,7 +26,7 @@ pub(super) fn latency(ask: &Ask) -> Result<Vec<Record>> {
 
 pub(super) fn stream(ask: &Ask) -> Result<Vec<Record>> {
     let (mut here, mut there) = pair()?;
-    let samples = duo::run(
+    let samples = process_pair::run(
         |_| {
             let (mut buffer, mut samples, start) = (vec![0u8; CHUNK], Vec::new(), Instant::now());
             while samples.len() < 5 || start.elapsed() < ask.budget {
@@ -53,7 +53,7 @@ fn ping(ask: &Ask, size: usize) -> Result<Record> {
     let (mut here, mut there) = pair()?;
     here.set_nonblocking(true)?;
     there.set_nonblocking(true)?;
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let (out, mut back) = (vec![1u8; size], vec![0u8; size]);
             let mut failure = None;

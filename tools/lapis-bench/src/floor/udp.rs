@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use anyhow::{Context, Result};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -34,7 +34,7 @@ fn one(ask: &Ask, size: usize) -> Result<Record> {
     let shared = Shared::new(4096)?;
     let stop = shared.line(0);
     let (here, there) = pair()?;
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let (out, mut back) = (vec![1u8; size], vec![0u8; size + 1]);
             let mut failure = None;

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use super::udp::pair;
 use anyhow::{Context, Result, bail};
 use lapis_bench::record::Record;
@@ -32,7 +32,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     option(&here, libc::UDP_GRO, 1).context("this kernel does not join datagrams (UDP_GRO)")?;
     option(&there, libc::UDP_SEGMENT, SEGMENT as libc::c_int)
         .context("this kernel does not split (UDP_SEGMENT)")?;
-    let samples = duo::run(
+    let samples = process_pair::run(
         |_| {
             let (mut buffer, mut samples) = (vec![0u8; 1 << 16], Vec::new());
             let (start, mut sum) = (Instant::now(), 0);
@@ -47,7 +47,7 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                         Err(error) => bail!("UDP stream: {error}"),
                     }
-                    // The sender starts anew after a loss; a stream that never moves again is an
+                    // The sender starts again after a loss; a stream that never moves again is an
                     // error.
                     if begin.elapsed() > Duration::from_secs(5) {
                         bail!("UDP stream: {} of {SAMPLE} bytes in 5 s", sum - first);

@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{self, Shared};
+use super::process_pair::{self, Shared};
 use super::xdp_socket::{End, FRAME, Mode, in_flight, joined};
 use anyhow::{Result, bail};
 use lapis_bench::clock;
@@ -41,7 +41,7 @@ fn round_trips(ask: &Ask, name: &'static str, mode: Mode) -> Result<Vec<Record>>
 fn one(ask: &Ask, name: &'static str, [here, there]: &mut [End; 2], size: usize) -> Result<Record> {
     let shared = Shared::new(4096)?;
     let stop = shared.line(0);
-    let summary = duo::run(
+    let summary = process_pair::run(
         |_| {
             let mut lost = 0;
             let summary = clock::per_operation(ask.budget, |count| {
@@ -87,7 +87,7 @@ fn streamed(ask: &Ask, name: &'static str, mode: Mode) -> Result<Vec<Record>> {
     let mut data = [0; FRAME];
     let shared = Shared::new(8192)?;
     let (received, stop) = (shared.line(0), shared.line(16));
-    let samples = duo::run(
+    let samples = process_pair::run(
         |_| {
             let (mut sum, mut samples) = (0u64, Vec::new());
             let start = Instant::now();

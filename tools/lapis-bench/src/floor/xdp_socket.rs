@@ -18,7 +18,7 @@ const KIND: [u8; 2] = [0x88, 0xb5];
 /// Where the program at an interface runs.
 #[derive(Clone, Copy)]
 pub(super) enum Mode {
-    /// In the kernel's general code: with virtual interfaces the quicker one.
+    /// In the kernel's generic mode: with virtual interfaces the quicker one.
     Generic,
     /// In the driver.
     Native,

@@ -1,4 +1,4 @@
-//! The parties of a comparison: who can be measured here, and how.
+//! The parties of a comparison: what can be measured here, and how.
 
 mod compile;
 mod find;
@@ -69,8 +69,8 @@ pub(crate) enum How {
     Perftest(Line),
 }
 
-/// What is wanted of a party at a time.
-pub(crate) struct Wish<'a> {
+/// One measurement requested from a party.
+pub(crate) struct Request<'a> {
     pub(crate) bench: &'a str,
     pub(crate) sizes: &'a [u64],
     pub(crate) budget: Duration,
@@ -83,29 +83,29 @@ impl Party {
     }
 
     /// Measures. No record is a normal answer: not every party has every bench.
-    pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        let from_c_only = [SERVE, ASK, GM_ONLY].contains(&wish.bench)
-            || QNIX_ONLY.contains(&wish.bench)
-            || ACP_ONLY.contains(&wish.bench);
+    pub(crate) fn measure(&self, request: &Request<'_>) -> Result<Vec<Record>> {
+        let from_c_only = [SERVE, ASK, GM_ONLY].contains(&request.bench)
+            || QNIX_ONLY.contains(&request.bench)
+            || ACP_ONLY.contains(&request.bench);
         let from_c_only = from_c_only && matches!(self.how, How::Lapis(_));
-        if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
+        if from_c_only || (request.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
             return Ok(Vec::new());
         }
-        let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let milliseconds = wish.budget.as_millis().to_string();
+        let sizes = request.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let milliseconds = request.budget.as_millis().to_string();
         // Start-up of a launcher, growing of batches, then the figures themselves.
-        let limit = Duration::from_secs(30) + wish.budget * (4 * wish.sizes.len().max(1) as u32);
+        let limit = Duration::from_secs(30) + request.budget * (4 * request.sizes.len().max(1) as u32);
         let text = match &self.how {
-            How::Pingpong(line) => return pingpong::measure(self, line, wish, limit),
-            How::Perftest(line) => return perftest::measure(self, line, wish, limit),
+            How::Pingpong(line) => return pingpong::measure(self, line, request, limit),
+            How::Perftest(line) => return perftest::measure(self, line, request, limit),
             How::Calls(line) => line.clone().args(["--json"]).output(limit)?,
             How::Program(line) => {
                 let line =
-                    line.clone().args([&self.name, &self.transport, wish.bench, &sizes, &milliseconds]);
+                    line.clone().args([&self.name, &self.transport, request.bench, &sizes, &milliseconds]);
                 line.output(limit)?
             }
             How::Lapis(line) => {
-                let options = [wish.bench, "--sizes", &sizes, "--time-ms", &milliseconds, "--json"];
+                let options = [request.bench, "--sizes", &sizes, "--time-ms", &milliseconds, "--json"];
                 // Sockets reach any memory alike.
                 let memory = if self.transport == "shm" { "any,lapis" } else { "lapis" };
                 line.clone().args(options).args(["--memory", memory]).output(limit * 2)?
@@ -113,7 +113,7 @@ impl Party {
         };
         let records = Record::read_all(&text);
         if records.is_empty() && matches!(self.how, How::Lapis(_)) {
-            bail!("lapis-perf printed no record for {}", wish.bench);
+            bail!("lapis-perf printed no record for {}", request.bench);
         }
         // The program's own idea of its name is not trusted with the grouping of figures.
         Ok(records.into_iter().map(|r| r.of(&self.name, &self.transport)).collect())

@@ -1,6 +1,6 @@
 //! UCX's own measuring program.
 
-use super::{Party, Wish};
+use super::{Party, Request};
 use crate::exec::Line;
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
@@ -25,19 +25,24 @@ fn test_of(bench: &str) -> Option<(&'static str, Unit)> {
     })
 }
 
-pub(super) fn measure(party: &Party, line: &Line, wish: &Wish<'_>, limit: Duration) -> Result<Vec<Record>> {
-    let Some((test, unit)) = test_of(wish.bench) else {
+pub(super) fn measure(
+    party: &Party,
+    line: &Line,
+    request: &Request<'_>,
+    limit: Duration,
+) -> Result<Vec<Record>> {
+    let Some((test, unit)) = test_of(request.bench) else {
         return Ok(Vec::new());
     };
-    let sizes: &[u64] = if wish.bench == "fadd" { &[8] } else { wish.sizes };
+    let sizes: &[u64] = if request.bench == "fadd" { &[8] } else { request.sizes };
     let mut records = Vec::new();
     for &size in sizes.iter().filter(|&&s| s > 0) {
-        let text = run(line, test, size, iterations(wish, party, size), limit)?;
+        let text = run(line, test, size, iterations(request, party, size), limit)?;
         let value =
             figure(&text, unit).with_context(|| format!("ucx_perftest printed no figures for {test}"))?;
         let once = Summary { min: value, median: value, max: value, samples: 1 };
         // The times are already in the right unit: only name them.
-        let mut record = Record::latency(wish.bench, size, once).of(&party.name, &party.transport);
+        let mut record = Record::latency(request.bench, size, once).of(&party.name, &party.transport);
         record.unit = unit;
         // Its put latency is a ping-pong seen by both sides, where ours is the time until the
         // origin knows.
@@ -50,9 +55,9 @@ pub(super) fn measure(party: &Party, line: &Line, wish: &Wish<'_>, limit: Durati
 
 /// Enough for the time that is wanted: it takes a count, so the time of one is guessed, on the
 /// small side.
-fn iterations(wish: &Wish<'_>, party: &Party, size: u64) -> u64 {
+fn iterations(request: &Request<'_>, party: &Party, size: u64) -> u64 {
     let each_ns = if party.transport == "tcp" { 6000 } else { 100 } + size / 10;
-    (wish.budget.as_nanos() as u64 / each_ns).clamp(50, 10_000_000)
+    (request.budget.as_nanos() as u64 / each_ns).clamp(50, 10_000_000)
 }
 
 fn run(line: &Line, test: &str, size: u64, iterations: u64, limit: Duration) -> Result<String> {

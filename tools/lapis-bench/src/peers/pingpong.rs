@@ -1,7 +1,7 @@
 //! libfabric's own ping-pong, `fi_pingpong`: latency of messages over a provider.
 
 use super::perftest::{free_port, listens};
-use super::{Party, Wish};
+use super::{Party, Request};
 use crate::exec::Line;
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
@@ -9,19 +9,24 @@ use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
 use std::time::{Duration, Instant};
 
-pub(super) fn measure(party: &Party, line: &Line, wish: &Wish<'_>, limit: Duration) -> Result<Vec<Record>> {
-    if wish.bench != "am_lat" {
+pub(super) fn measure(
+    party: &Party,
+    line: &Line,
+    request: &Request<'_>,
+    limit: Duration,
+) -> Result<Vec<Record>> {
+    if request.bench != "am_lat" {
         return Ok(Vec::new());
     }
     let mut records = Vec::new();
-    for &size in wish.sizes.iter().filter(|&&s| s > 0) {
+    for &size in request.sizes.iter().filter(|&&s| s > 0) {
         // It takes a count, so the time of one is guessed, on the small side.
         let each_ns = if party.transport == "shm" { 400 } else { 15_000 } + size / 5;
-        let count = (wish.budget.as_nanos() as u64 / each_ns).clamp(50, 1_000_000);
+        let count = (request.budget.as_nanos() as u64 / each_ns).clamp(50, 1_000_000);
         let text = run(line, size, count, limit)?;
         let value = one_way_ns(&text).context("fi_pingpong printed no figures")?;
         let once = Summary { min: value, median: value, max: value, samples: 1 };
-        let mut record = Record::latency(wish.bench, size, once).of(&party.name, &party.transport);
+        let mut record = Record::latency(request.bench, size, once).of(&party.name, &party.transport);
         record.note = Some("fi_pingpong -e rdm".into());
         records.push(record);
     }

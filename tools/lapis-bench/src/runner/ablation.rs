@@ -1,14 +1,14 @@
-//! `lapis-bench ablation`: what each optimisation buys, beside its lines of code.
+//! `lapis-bench ablation`: the gain of each optimisation, with its lines of code.
 //!
 //! One build that can turn single optimisations off (`lapis_ablation`) runs with each of them on
-//! and off in turns, so that nothing but the optimisation differs: not even where the compiler has
-//! put the code.
+//! and off alternately, so that nothing but the optimisation differs: not even where the compiler
+//! has put the code.
 
 mod trials;
 
 use super::machine::Machine;
 use crate::exec::Line;
-use crate::peers::{How, Party, Wish, lapis_from_c_in, lapis_in};
+use crate::peers::{How, Party, Request, lapis_from_c_in, lapis_in};
 use anyhow::{Context, Result, ensure};
 use lapis_ablation::Optimization;
 use lapis_bench::pin;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Takes a trial's figures in turns, with the optimisation and without.
+/// Takes a trial's figures alternately, with the optimisation and without.
 fn measure(trial: &'static Trial, args: &Args) -> Result<Vec<Row>> {
     let mut samples: BTreeMap<String, (Record, [Vec<f64>; 2])> = BTreeMap::new();
     for round in 0..args.rounds.max(1) {
@@ -151,7 +151,7 @@ fn measured(
     if let How::Lapis(line) | How::Program(line) = &mut party.how {
         *line = std::mem::take(line).var("ABLATE", off);
     }
-    party.measure(&Wish { bench, sizes, budget })
+    party.measure(&Request { bench, sizes, budget })
 }
 
 fn name_of(figures: &Figures, record: &Record) -> String {

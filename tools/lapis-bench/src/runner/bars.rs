@@ -1,4 +1,4 @@
-//! The bars: goals that Lapis sets itself against floors and peers, and whether a run met them.
+//! The goals ("bars") of Lapis against floors and peers, and whether a run met them.
 
 use super::rounds::Figure;
 use crate::peers::{ASK, C_CALL, SERVE};

@@ -1,7 +1,7 @@
 //! `lapis-bench collectives`: Lapis and every MPI found, in jobs of several sizes over shared
 //! memory.
 //!
-//! In each round every party takes every figure once, in turns; medians of the rounds are shown.
+//! In each round every party takes every figure once, alternately; medians of the rounds are shown.
 //! Two tasks have a core each, and a cache line that goes from one to the other is their floor.
 //! More are left to the kernel, as a user would leave them. Where tasks outnumber the cores,
 //! processes that only hand the cores on are the floor. What an allreduce of two tasks copies and
@@ -9,7 +9,7 @@
 
 use super::turns::{Jobs, Outcome};
 use crate::floor;
-use crate::peers::{self, Party, Wish};
+use crate::peers::{self, Party, Request};
 use anyhow::{Result, bail};
 use lapis_bench::{pin, size};
 use std::path::PathBuf;
@@ -74,11 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut outcome = Outcome::new("collectives", "collectives over shared memory", rounds, args.quick);
     for tasks in args.tasks.iter().copied() {
         let short: Vec<u64> = sizes.iter().copied().filter(|size| size * tasks as u64 <= MOST).collect();
-        let wishes = wishes(&args.only, &sizes, &short, budget);
+        let requests = requests(&args.only, &sizes, &short, budget);
         let parties = parties(tasks, args.no_peers, &mut outcome);
         for round in 1..=rounds {
             eprintln!("bench: collectives: {tasks} tasks, round {round} of {rounds}");
-            let asks = |bench: &str| wishes.iter().any(|wish| wish.bench == bench);
+            let asks = |bench: &str| requests.iter().any(|request| request.bench == bench);
             if tasks == 2 {
                 outcome.hold_against(tasks, floor::line(budget));
                 for size in sizes.iter().filter(|size| asks("allreduce") && **size >= COPY_ADD) {
@@ -91,18 +91,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                     outcome.hold_against(tasks, copy);
                 }
             }
-            outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &wishes);
+            outcome.ask(&Jobs { tasks, beside: "", parties: &parties }, &requests);
         }
     }
     outcome.report((!args.dry).then_some(&args.out))
 }
 
 /// Everything asked for, in sizes of data and of parts.
-fn wishes<'a>(only: &[String], sizes: &'a [u64], parts: &'a [u64], budget: Duration) -> Vec<Wish<'a>> {
+fn requests<'a>(only: &[String], sizes: &'a [u64], parts: &'a [u64], budget: Duration) -> Vec<Request<'a>> {
     let chosen = BENCHES.iter().filter(|(bench, _)| only.is_empty() || only.iter().any(|name| name == bench));
     chosen
-        .map(|(bench, of_parts)| Wish { bench, sizes: if *of_parts { parts } else { sizes }, budget })
-        .filter(|wish| !wish.sizes.is_empty() || wish.bench == "barrier")
+        .map(|(bench, of_parts)| Request { bench, sizes: if *of_parts { parts } else { sizes }, budget })
+        .filter(|request| !request.sizes.is_empty() || request.bench == "barrier")
         .collect()
 }
 

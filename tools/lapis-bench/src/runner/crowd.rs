@@ -6,7 +6,7 @@
 
 use super::turns::{Jobs, Outcome};
 use crate::exec::{Line, Running};
-use crate::peers::{self, Party, Wish};
+use crate::peers::{self, Party, Request};
 use anyhow::{Result, bail};
 use lapis_bench::{pin, size};
 use std::path::PathBuf;
@@ -63,21 +63,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).max(1);
     let sizes = size::parse_list(&args.sizes)?;
     let mut outcome = Outcome::new("crowd", "more tasks than cores, and busy neighbours", rounds, args.quick);
-    let wishes = |budget: Duration| -> Vec<Wish<'_>> {
+    let requests = |budget: Duration| -> Vec<Request<'_>> {
         let chosen = |bench: &&str| args.only.is_empty() || args.only.iter().any(|only| only == bench);
-        BENCHES.into_iter().filter(chosen).map(|bench| Wish { bench, sizes: &sizes, budget }).collect()
+        BENCHES.into_iter().filter(chosen).map(|bench| Request { bench, sizes: &sizes, budget }).collect()
     };
     let time = Duration::from_millis(args.time_ms.max(1));
     let crowds = args.tasks.iter().map(|tasks| (*tasks, None));
     for (tasks, busy) in crowds.chain(args.busy.iter().map(|busy| (2, Some(*busy)))) {
         let parties = parties(tasks, args, &mut outcome);
         let beside = busy.map(in_words).unwrap_or_default();
-        let wishes = wishes(if busy.unwrap_or(0) > 0 { time * BESIDE } else { time });
+        let requests = requests(if busy.unwrap_or(0) > 0 { time * BESIDE } else { time });
         for round in 1..=rounds {
             let comma = if beside.is_empty() { "" } else { ", " };
             eprintln!("bench: crowd: {tasks} tasks{comma}{beside}, round {round} of {rounds}");
             let _busy = busy_processes(busy.unwrap_or(0))?;
-            outcome.ask(&Jobs { tasks, beside: &beside, parties: &parties }, &wishes);
+            outcome.ask(&Jobs { tasks, beside: &beside, parties: &parties }, &requests);
         }
     }
     outcome.report((!args.dry).then_some(&args.out))

@@ -1,6 +1,6 @@
 //! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over.
 //!
-//! Each pass starts all programs anew, so that the pages that one of them happened to get don't
+//! Each pass starts all programs again, so that the pages that one of them happened to get don't
 //! decide. Within a pass the engines take turns on one core, and a round in which something else
 //! runs on that core is repeated. Probes of the other core, and of the way between the two cores,
 //! are not needed here.

@@ -1,5 +1,5 @@
-//! Is the machine fit for measuring now? A probe before and after each sample, and a look at who
-//! else runs.
+//! Whether the machine is quiet enough to measure: a probe before and after each sample, and a
+//! check for other running processes.
 
 use crate::floor;
 use anyhow::Result;

@@ -3,7 +3,7 @@
 use super::noise::Noise;
 use super::plan::{Bench, on_one_host};
 use crate::floor::{self, Ask, Floor};
-use crate::peers::{Absent, Party, Wish};
+use crate::peers::{Absent, Party, Request};
 use anyhow::Result;
 use lapis_bench::progress::Progress;
 use lapis_bench::record::{Record, Unit};
@@ -76,8 +76,8 @@ pub(crate) fn take(
                 if broken.contains(&name) {
                     continue;
                 }
-                let wish = Wish { bench: bench.name, sizes: sizes_or_one(bench), budget };
-                match quiet(noise, || party.measure(&wish)) {
+                let request = Request { bench: bench.name, sizes: sizes_or_one(bench), budget };
+                match quiet(noise, || party.measure(&request)) {
                     Ok(records) => keep(index + 1, records),
                     Err(error) => note(absent, &mut broken, name, &error),
                 }

@@ -1,9 +1,9 @@
-//! Comparisons in which every party takes every figure once in each round, in turns; medians of the
-//! rounds are shown.
+//! Comparisons in which every party takes every figure once in each round, alternately; medians of
+//! the rounds are shown.
 
 use super::machine::Machine;
 use super::report::{absent_list, put};
-use crate::peers::{Absent, Party, Wish};
+use crate::peers::{Absent, Party, Request};
 use anyhow::{Result, bail};
 use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
@@ -60,13 +60,13 @@ impl Outcome {
     }
 
     /// One round: everybody is asked for every figure.
-    pub(super) fn ask(&mut self, jobs: &Jobs<'_>, wishes: &[Wish<'_>]) {
-        for wish in wishes {
+    pub(super) fn ask(&mut self, jobs: &Jobs<'_>, requests: &[Request<'_>]) {
+        for request in requests {
             for party in jobs.parties {
-                match party.measure(wish) {
+                match party.measure(request) {
                     Ok(records) => self.add(jobs, &records),
                     Err(error) => {
-                        let name = format!("{}, {} of {}", party.label(), wish.bench, jobs_in_words(jobs));
+                        let name = format!("{}, {} of {}", party.label(), request.bench, jobs_in_words(jobs));
                         self.absent.push(Absent { name, why: format!("{error:#}") });
                     }
                 }

@@ -34,7 +34,7 @@ struct Cli {
 enum Verb {
     /// Show adapters and the windows that are not free
     Status,
-    /// Keep a window, or any free one of an adapter, for tasks of this user
+    /// Reserve a window, or any free one of an adapter, for tasks of this user
     Reserve {
         /// ADAPTER, or WINDOW,ADAPTER
         what: String,
@@ -44,7 +44,7 @@ enum Verb {
         /// WINDOW,ADAPTER
         window: String,
     },
-    /// Let none but one job open a reserved window
+    /// Restrict a reserved window to one job
     Load {
         /// WINDOW,ADAPTER
         window: String,
@@ -59,12 +59,12 @@ enum Verb {
     },
     /// Take an adapter down, for root and the daemon's user: its windows carry nothing
     Down {
-        /// Which adapter
+        /// The adapter
         adapter: String,
     },
     /// Take an adapter up again
     Up {
-        /// Which adapter
+        /// The adapter
         adapter: String,
     },
 }

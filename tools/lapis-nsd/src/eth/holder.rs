@@ -1,8 +1,8 @@
 //! A process that holds the steering program at the interface when the daemon has died.
 //!
-//! Whoever has the program's link can take the program away from the interface, so tasks must not
-//! have it. They get a lease instead, one end of a pipe that nobody writes to. The holder has the
-//! other end, and ends when daemon and tasks have closed all of theirs, however they went:
+//! A process that has the program's link can remove the program from the interface, so tasks must
+//! not have it. They get a lease instead, one end of a pipe that nobody writes to. The holder has
+//! the other end, and ends when daemon and tasks have closed all of theirs, however they went:
 //!
 //! ```text
 //!   daemon ── link                        holder ── link

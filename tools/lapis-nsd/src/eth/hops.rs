@@ -1,4 +1,4 @@
-//! Next hops that tasks were told: to which neighbour, and at which address of the Ethernet.
+//! Next hops that tasks have been given: the neighbour, and its Ethernet address.
 
 use crate::eth::netlink::{Heard, Link, Netlink};
 use lapis_adapters::eth::Hop;

@@ -287,7 +287,7 @@ impl Interface {
         }
     }
 
-    /// Lets go of the interface if it has another number of queues than it had: it is taken anew.
+    /// Lets go of the interface if it has another number of queues than it had: it is taken again.
     /// False: it has too many, and `refused` says so. What arrived at those beyond would be lost.
     fn look_at_queues(&mut self) -> bool {
         let Ok(queues) = queues::of(&self.link.name) else { return true };

@@ -1,4 +1,4 @@
-//! Adapters with their windows, and who has each.
+//! Adapters with their windows and the windows' owners.
 
 use super::FIRST_PORT;
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};

@@ -1,4 +1,4 @@
-//! Interfaces of an Ethernet, as the tables have them.
+//! Ethernet interfaces in the tables.
 
 use super::{Answer, Tables};
 use crate::caller::Caller;

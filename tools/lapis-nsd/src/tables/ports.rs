@@ -2,8 +2,8 @@
 
 use super::{Answer, FIRST_PORT, Tables};
 use crate::caller::Caller;
-use crate::others::{Others, State};
 use crate::ports::{Away, Listed, NewPort};
+use crate::remote_daemons::{RemoteDaemons, State};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{PORTS, Place, Reply, Why};
@@ -32,7 +32,7 @@ impl Tables {
         }
         if with != 0 {
             let port = FIRST_PORT - 1;
-            let others = Others::open(port)
+            let others = RemoteDaemons::open(port)
                 .map_err(|e| format!("UDP port {port}, at which daemons hear of other hosts: {e}"))?;
             self.others = Some(others);
         }
@@ -70,7 +70,7 @@ impl Tables {
     }
 
     /// Hears daemons of other hosts, and tells them of this host's ports.
-    pub(crate) fn hear_others(&mut self) {
+    pub(crate) fn receive_from_remote_daemons(&mut self) {
         let Self { others: Some(others), ports, cards, .. } = self else { return };
         others.hear(|node, name, number| {
             let own = ports.name(node).filter(|_| ports.away(node).is_none()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Windows that are kept for a user, by hand or while a task lives.
+//! Windows reserved for a user, by hand or while a task lives.
 
 use super::{Answer, Entry, Tables};
 use crate::caller::Caller;

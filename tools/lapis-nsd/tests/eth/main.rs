@@ -163,7 +163,7 @@ fn datagrams_of_every_length_cross_a_wire_for_jumbo_frames() {
     wide(&[]);
 }
 
-/// A virtual wire of one queue is taken in the kernel's general code, unless its driver is asked
+/// A virtual wire of one queue is taken in the kernel's generic mode, unless its driver is asked
 /// for.
 #[test]
 fn datagrams_of_every_length_cross_a_wire_by_its_driver() {

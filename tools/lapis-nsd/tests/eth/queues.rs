@@ -26,7 +26,7 @@ fn datagrams_of_every_length_cross_a_wire_of_several_queues() {
     cross(&hosts, 1500 - 40, &[]);
 }
 
-/// Windows send by queues in turns, and hear what arrives at any.
+/// Windows send by queues alternately, and hear what arrives at any.
 #[test]
 fn windows_hear_what_arrives_at_each_queue() {
     let Some(hosts) = wide("spread") else { return };

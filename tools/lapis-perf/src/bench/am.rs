@@ -9,7 +9,7 @@ use lapis::{Counter, Notify, Source};
 /// Up to this length a message is copied at once, so that sending never waits for the receiver.
 const COPIED: u64 = 4096;
 
-/// A message goes to and fro.
+/// A message goes back and forth.
 pub(super) fn ping_pong(session: &Session, size: u64) -> Batch<'_> {
     if !session.plays() {
         return idle();

@@ -1,4 +1,4 @@
-//! What all tasks do together.
+//! Fences, barriers and exchanges of all tasks.
 
 use super::Batch;
 use crate::session::Session;

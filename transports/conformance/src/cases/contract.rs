@@ -1,4 +1,4 @@
-//! What the table and the instance say of themselves, and peers that don't exist.
+//! Consistency of table and instance, and peers that don't exist.
 
 use crate::rank::{Rank, raw};
 use lapis_core::transport::{Caps, Event, Link, RawSlice, RemoteAddr, Status};

@@ -1,4 +1,4 @@
-//! Closing and dying.
+//! Closing, and the death of peers.
 
 use crate::rank::{Rank, pattern};
 use lapis_core::transport::{Caps, Status};

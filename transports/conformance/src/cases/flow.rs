@@ -152,7 +152,7 @@ pub(crate) fn datagrams_arrive_whole(r: &mut Rank) {
             r.doing(format!("datagrams of {len} bytes over path {path}"));
             let mut here = false;
             loop {
-                // Datagrams may be lost: sent anew until all have come everywhere.
+                // Datagrams may be lost: sent again until all have come everywhere.
                 // SAFETY: the slices outlive the call.
                 let sent = unsafe { r.link_mut().send_datagrams(&[batch]) }.expect("sending works");
                 assert!(sent <= 1, "{sent} of 1 batches accepted");

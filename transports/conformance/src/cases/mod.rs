@@ -1,4 +1,4 @@
-//! The cases. Each is run by every task; names say the condition and the verdict.
+//! The cases. Each is run by every task; names state condition and result.
 
 pub(crate) mod contract;
 pub(crate) mod ends;

@@ -3,8 +3,8 @@
 use crate::rank::{Rank, Shared, lengths, pattern, raw};
 use lapis_core::transport::{Caps, MAX_SHORT_PUT, RawSlice, RemoteAddr, Status};
 
-/// A wish for a rail, which may be there or not: whoever heeds it changes nothing but the way.
-fn wish(len: usize) -> Option<u8> {
+/// A preferred rail, which may exist or not: it only affects which rail is taken.
+fn preferred_rail(len: usize) -> Option<u8> {
     [None, Some(0), Some(1), Some(9)][len / 5 % 4]
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn zero_copy_puts_land_exactly(r: &mut Rank) {
     puts(r, &lens, |r, peer, data, remote| {
         // SAFETY: the remote place belongs to the case, and `data` outlives the completion.
         let status = r.complete("put_zcopy", |l, token| unsafe {
-            l.prefer_rail(wish(data.len()));
+            l.prefer_rail(preferred_rail(data.len()));
             l.put_zcopy(peer, raw(data), remote, token)
         });
         assert_eq!(status, Status::Done, "completion of a put of {} bytes", data.len());
@@ -139,7 +139,7 @@ pub(crate) fn zero_copy_gets_read_exactly(r: &mut Rank) {
     gets(r, &lens, |r, peer, into, remote| {
         // SAFETY: both places belong to the case, and `into` outlives the completion.
         let status = r.complete("get_zcopy", |l, token| unsafe {
-            l.prefer_rail(wish(into.len));
+            l.prefer_rail(preferred_rail(into.len));
             l.get_zcopy(peer, into, remote, token)
         });
         assert_eq!(status, Status::Done, "completion of a get of {} bytes", into.len);

@@ -1,4 +1,4 @@
-//! What libfabric tells: messages, and what has ended.
+//! Handling libfabric's completions: messages, and transfers that have ended.
 
 use super::Rdma;
 use crate::header::{self, Header, Kind, Mark};
@@ -77,7 +77,7 @@ impl Rdma {
                 self.slots_offered(head.source, payload);
                 return None;
             }
-            self.hear(head.source, rail, head.kind, head.number, payload);
+            self.path_message_arrived(head.source, rail, head.kind, head.number, payload);
             return None;
         }
         if peer.slots_here.is_some() && !peer.follows(head.number) {
@@ -196,8 +196,8 @@ impl Rdma {
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();
-            self.look_after_paths();
-            self.tell();
+            self.check_paths();
+            self.send_credits();
             self.spread_news();
             // What is no message would not let the queue rest.
             let mut found = self.digest();

@@ -1,4 +1,4 @@
-//! Paths that fail and come back. docs/rdma.md draws who tells whom what.
+//! Failover: paths that fail and return. docs/rdma.md draws the messages.
 
 use super::Rdma;
 use super::loss::Sign;
@@ -45,14 +45,14 @@ impl Rdma {
             );
         }
         self.watch(peer);
-        // Before what goes again: its answers had better not take the path that was left.
-        self.say_left(peer, at);
+        // Before what goes again: its answers should not take the path that was left.
+        self.announce_departure(peer, at);
         self.send_kept(peer);
     }
 
     /// Tells a peer that the path was left, if that is still to be said: it may have no sign of its
     /// own, and would send over it until it finds it silent.
-    pub(super) fn say_left(&mut self, peer: PeerId, at: usize) {
+    pub(super) fn announce_departure(&mut self, peer: PeerId, at: usize) {
         let Some(p) = self.peers.get_mut(peer) else { return };
         let Some(path) = p.paths.get_mut(at).filter(|path| path.to_say) else { return };
         let life = RailLife { rail: path.theirs, life: path.life }.encode();
@@ -99,7 +99,7 @@ impl Rdma {
         }
     }
 
-    /// Closes a rail of ours and opens it anew: nothing that is under way there reads or writes
+    /// Closes a rail of ours and opens it again: nothing that is under way there reads or writes
     /// memory any more, whoever began it. Peers find it at another address.
     #[cold]
     pub(super) fn renew(&mut self, rail: usize, why: &str) {
@@ -119,14 +119,14 @@ impl Rdma {
         if let Err(e) = self.open_anew(rail) {
             self.host.debug(format_args!("rail {rail} does not open: {e}"));
         }
-        self.say_everybody_where(rail);
+        self.announce_address_to_all(rail);
     }
 
     /// Tells all peers that have another path where a rail of ours is.
-    pub(super) fn say_everybody_where(&mut self, rail: usize) {
+    pub(super) fn announce_address_to_all(&mut self, rail: usize) {
         for peer in 0..self.peers.len() as u32 {
             if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
-                self.say_where(peer, rail);
+                self.announce_address(peer, rail);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Rdma {
     }
 
     /// Tells a peer where a rail of ours is.
-    fn say_where(&mut self, peer: PeerId, rail: usize) {
+    fn announce_address(&mut self, peer: PeerId, rail: usize) {
         let r = &self.rails[rail];
         let life = RailLife { rail, life: r.life }.encode();
         let address = if r.closed { Vec::new() } else { r.entry.address.clone() };
@@ -207,7 +207,7 @@ impl Rdma {
 
     /// Asks a peer where its end of a path is. If puts of ours may be on their way
     /// to it, that end is to be closed first. False: there was no room.
-    pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) -> bool {
+    pub(super) fn request_address(&mut self, peer: PeerId, at: usize) -> bool {
         let Some(p) = self.peers.get_mut(peer) else { return true };
         let path = &p.paths[at];
         let kind = if path.unsafe_puts { Kind::Leave } else { Kind::Where };
@@ -215,16 +215,23 @@ impl Rdma {
         self.say(peer, kind, [&life, &[]])
     }
 
-    /// A peer's message about paths, which came over a rail.
+    /// Handles a peer's message about paths, which arrived over a rail.
     #[cold]
-    pub(super) fn hear(&mut self, peer: PeerId, rail: usize, kind: Kind, number: u32, payload: &[u8]) {
+    pub(super) fn path_message_arrived(
+        &mut self,
+        peer: PeerId,
+        rail: usize,
+        kind: Kind,
+        number: u32,
+        payload: &[u8],
+    ) {
         self.meet(peer, true);
         if kind == Kind::Answer {
-            return self.answered(peer, rail, number);
+            return self.probe_answered(peer, rail, number);
         }
         let Some((about, rest)) = RailLife::decode(payload) else { return };
         match kind {
-            Kind::Probe => self.answer(peer, rail, number, (about, rest)),
+            Kind::Probe => self.answer_probe(peer, rail, number, (about, rest)),
             Kind::Where | Kind::Leave => {
                 let Some(r) = self.rails.get(about.rail) else { return };
                 if kind == Kind::Leave && r.life == about.life {
@@ -235,7 +242,7 @@ impl Rdma {
                     }
                     self.watch(peer);
                 } else {
-                    self.say_where(peer, about.rail);
+                    self.announce_address(peer, about.rail);
                 }
             }
             Kind::Moved => self.peer_moved(peer, about, rest),
@@ -246,9 +253,9 @@ impl Rdma {
         }
     }
 
-    /// Answers a question over the path that it came by. What asks may have another address than we
-    /// know, and says it.
-    fn answer(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
+    /// Answers a probe over the path that it came by. The probe contains the peer's address, which
+    /// may have changed.
+    fn answer_probe(&mut self, peer: PeerId, rail: usize, number: u32, (about, address): (RailLife, &[u8])) {
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
         if path.theirs == about.rail && !address.is_empty() {
             self.peer_moved(peer, about, address);
@@ -259,29 +266,29 @@ impl Rdma {
         if !path.up {
             path.hurry(Instant::now());
         }
-        // An older life's question needs no answer any more.
+        // A probe of an older incarnation needs no answer.
         if about.life >= path.life && !path.address.is_empty() {
             path.owed = Some(number);
-            self.answer_now(peer, at);
+            self.send_pending_answer(peer, at);
         }
         self.watch(peer);
     }
 
-    /// Answers a question that was not answered yet, if there is room.
-    pub(super) fn answer_now(&mut self, peer: PeerId, at: usize) {
+    /// Answers a pending probe, if there is room.
+    pub(super) fn send_pending_answer(&mut self, peer: PeerId, at: usize) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let Some(number) = p.paths[at].owed.take() else { return };
         let mut head = p.header(self.me.task, Kind::Answer, 0);
         head.number = number;
         let path = &mut p.paths[at];
         let r = &mut self.rails[path.rail];
-        // If it gets lost the question comes again.
+        // If it gets lost, the probe is repeated.
         if !r.closed && r.sender.slip(&mut r.endpoint, path.to, head, &[]) == Err(Refused::Busy) {
             path.owed = Some(number);
         }
     }
 
-    fn answered(&mut self, peer: PeerId, rail: usize, number: u32) {
+    fn probe_answered(&mut self, peer: PeerId, rail: usize, number: u32) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let (round, is_current) = (p.round.number, p.path().rail == rail);
         let Some(path) = p.over(rail) else { return };
@@ -301,14 +308,14 @@ impl Rdma {
         }
         p.round.first.get_or_insert_with(Instant::now);
         // What was sent before the question has come, or never will.
-        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_under_way(peer) {
+        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_in_flight(peer) {
             self.host.debug(format_args!("messages to task {peer} were lost on the way: they go again"));
             p.send_again();
             self.send_kept(peer);
         }
     }
 
-    /// A peer has closed a rail of its, or opened it anew.
+    /// A peer has closed a rail of its, or opened it again.
     fn peer_moved(&mut self, peer: PeerId, about: RailLife, address: &[u8]) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let RailLife { rail: theirs, life } = about;
@@ -329,7 +336,7 @@ impl Rdma {
         if r.closed {
             return;
         }
-        let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
+        let is_used = r.transfers.has_with(peer) || r.sender.has_in_flight(peer);
         if !address.is_empty() {
             let Ok(to) = r.insert(address) else {
                 path.address = Box::default();

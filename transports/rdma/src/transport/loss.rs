@@ -133,7 +133,7 @@ impl Rdma {
             self.early.extend(event);
         }
         // What peers send to it would not come, and nothing may tell them so.
-        self.say_everybody_where(rail);
+        self.announce_address_to_all(rail);
     }
 
     /// Forgets a peer. Transfers with it still end, at the latest when there has been time enough
@@ -152,7 +152,7 @@ impl Rdma {
             rail.sender.forget(peer);
             let transfers = rail.transfers.doom(peer, now);
             // An address that stays known does no harm; one that goes from under an operation may.
-            if transfers == 0 && !rail.sender.has_under_way(peer) && !rail.closed {
+            if transfers == 0 && !rail.sender.has_in_flight(peer) && !rail.closed {
                 rail.endpoint.remove(path.to);
             }
         }

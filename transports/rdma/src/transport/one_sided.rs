@@ -4,20 +4,24 @@ use super::Rdma;
 use super::loss::means_loss;
 use crate::endpoint::{Remote, is_busy};
 use crate::header::Mark;
-use crate::transfer::{Direction, Ended, Wish};
+use crate::transfer::{Direction, Ended, TransferRequest};
 use lapis_core::transport::{Event, MAX_SHORT_PUT, PeerId, RawSlice, RemoteAddr, Status};
 
 impl Rdma {
     /// A put or get, or a piece of one, has ended: what core is told.
     pub(super) fn moved(&mut self, rail: usize, ended: Ended) -> Option<Event> {
-        if ended.wish.piece.is_some() {
+        if ended.request.piece.is_some() {
             return self.piece_ended(rail, ended);
         }
-        Some(self.told(ended.wish, ended.outcome))
+        Some(self.completion_event(ended.request, ended.outcome))
     }
 
-    /// What core is told of the end of a put or get.
-    pub(super) fn told(&mut self, Wish { peer, token, .. }: Wish, outcome: Result<(), i32>) -> Event {
+    /// The event by which core learns of the end of a put or get.
+    pub(super) fn completion_event(
+        &mut self,
+        TransferRequest { peer, token, .. }: TransferRequest,
+        outcome: Result<(), i32>,
+    ) -> Event {
         let status = match outcome {
             Ok(()) => Status::Done,
             Err(code) if means_loss(code) => {
@@ -123,13 +127,13 @@ impl Rdma {
         }
         let key = if several { remote.key } else { self.memory.joint().on(p.path().theirs, remote.key) };
         let remote = Remote { to, addr: remote.addr, key };
-        let wish = Wish { direction, peer, local, remote, token, rail: preferred, piece: None };
+        let request = TransferRequest { direction, peer, local, remote, token, rail: preferred, piece: None };
         if several {
-            return self.stripe(wish);
+            return self.stripe(request);
         }
         let r = &mut self.rails[rail];
         // SAFETY: the caller's promise.
-        match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, wish) } {
+        match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, request) } {
             Ok(()) => Status::InProgress,
             Err(code) => self.not_begun(peer, code),
         }

@@ -81,7 +81,7 @@ fn finish(
         ));
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
-    tell_of(&host, params.task, &rails, (!gets).then(|| library.version()));
+    log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
     let now = Instant::now();
     let this = Rdma {
         memory,
@@ -118,7 +118,7 @@ fn finish(
 
 /// What the log says of the rails that this task has; `no_gets`: the version of libfabric for which
 /// this task gets nothing itself.
-fn tell_of(host: &Host, task: u32, rails: &[Rail], no_gets: Option<(u32, u32)>) {
+fn log_rails(host: &Host, task: u32, rails: &[Rail], no_gets: Option<(u32, u32)>) {
     if let Some((major, minor)) = no_gets {
         host.info(format_args!(
             "targets put what this task would get, and short gets go in packets: over several rails libfabric \

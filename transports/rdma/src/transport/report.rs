@@ -1,4 +1,4 @@
-//! What each rail has carried, and how it is: for people, and for those who look at running jobs.
+//! The traffic and state of each rail, for readers and for tools that observe running jobs.
 
 use super::Rdma;
 use lapis_core::transport::RailReport;
@@ -27,7 +27,7 @@ impl Rdma {
     }
 
     /// All of them in a text, once one has carried anything.
-    pub(super) fn told_of_rails(&self) -> String {
+    pub(super) fn rail_summary(&self) -> String {
         let reports: Vec<RailReport> = (0..self.rails.len()).map(|rail| self.report(rail)).collect();
         if reports.iter().all(|report| report.messages_sent + report.messages_received == 0) {
             return String::new();

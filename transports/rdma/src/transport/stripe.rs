@@ -6,7 +6,7 @@ use crate::endpoint::{Remote, is_busy};
 use crate::path::Path;
 use crate::peers::Peer;
 use crate::stripes::{Opening, Piece};
-use crate::transfer::{Begun, Direction, Ended, Wish};
+use crate::transfer::{Begun, Direction, Ended, TransferRequest};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::time::Instant;
 
@@ -15,19 +15,19 @@ const DEPTH: u64 = 4 << 20;
 
 impl Rdma {
     /// Takes a put or get that goes in pieces.
-    pub(super) fn stripe(&mut self, wish: Wish) -> Status {
-        let Some(p) = self.peers.get_mut(wish.peer) else { return Status::Invalid };
+    pub(super) fn stripe(&mut self, request: TransferRequest) -> Status {
+        let Some(p) = self.peers.get_mut(request.peer) else { return Status::Invalid };
         let carrying = self.memory.joint().rails(usize::MAX);
         let count = p.paths.iter().filter(|path| path.up && path.theirs < carrying).count();
         if count == 0 {
             // Messages may get through.
             return if p.path().up { Status::Io } else { Status::Again };
         }
-        if !self.stripes.add(wish, count) {
+        if !self.stripes.add(request, count) {
             self.refused = true;
             return Status::Again;
         }
-        self.watch(wish.peer);
+        self.watch(request.peer);
         self.begin_pieces();
         Status::InProgress
     }
@@ -51,17 +51,17 @@ impl Rdma {
     /// still take bytes of it, unless the peer is gone.
     fn end_of_stripe(&mut self, place: usize) -> Option<Event> {
         let Self { stripes, peers, .. } = self;
-        let (wish, outcome) = stripes.settle(place, |peer, (path, life)| {
+        let (request, outcome) = stripes.settle(place, |peer, (path, life)| {
             let p = peers.get(peer).filter(|p| !p.down);
             p.and_then(|p| p.paths.get(path)).is_none_or(|path| path.life > life)
         })?;
-        Some(self.told(wish, outcome))
+        Some(self.completion_event(request, outcome))
     }
 
     /// Begins a piece of a transfer; false if none can be for now.
     fn begin_piece(&mut self, place: usize, refusing: &mut Refusing) -> bool {
         let Some(striped) = self.stripes.get_mut(place) else { return false };
-        let (peer, preferred) = (striped.wish.peer, striped.wish.rail);
+        let (peer, preferred) = (striped.request.peer, striped.request.rail);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else {
             striped.fail(libc::ECONNABORTED);
             return false;
@@ -79,11 +79,11 @@ impl Rdma {
             return false;
         };
         let Path { rail, to, theirs, life, .. } = p.paths[at];
-        let remote = Remote { to, addr: 0, key: joint.on(theirs, striped.wish.remote.key) };
-        let wish = striped.part(place, piece, remote, Begun { at: Instant::now(), life });
+        let remote = Remote { to, addr: 0, key: joint.on(theirs, striped.request.remote.key) };
+        let request = striped.part(place, piece, remote, Begun { at: Instant::now(), life });
         let r = &mut self.rails[rail];
         // SAFETY: the transfer's memory is as the operation demands until its last piece has ended.
-        match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, wish) } {
+        match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, request) } {
             Ok(()) => {
                 striped.begun();
                 p.pieces += 1;
@@ -107,19 +107,19 @@ impl Rdma {
     }
 
     /// A piece has ended. The transfer's end, if that was the last.
-    pub(super) fn piece_ended(&mut self, rail: usize, Ended { wish, outcome }: Ended) -> Option<Event> {
-        let place = wish.token as usize;
-        let ended = self.note_end(rail, &wish, outcome);
+    pub(super) fn piece_ended(&mut self, rail: usize, Ended { request, outcome }: Ended) -> Option<Event> {
+        let place = request.token as usize;
+        let ended = self.note_end(rail, &request, outcome);
         let again = match outcome {
             Err(code) => !is_refusal(code) && self.goes_again(place, code, ended),
             Ok(()) => false,
         };
-        self.stripes.ended(&wish, again, ended.and_then(|ended| ended.after));
+        self.stripes.ended(&request, again, ended.and_then(|ended| ended.after));
         match outcome {
             Err(code) if again => {
                 if ended.is_some_and(|ended| ended.of_now) {
                     let why = self.rails[rail].endpoint.text(code);
-                    self.leave(wish.peer, rail, &why, Sign::Error);
+                    self.leave(request.peer, rail, &why, Sign::Error);
                 }
             }
             Err(code) => {
@@ -133,26 +133,31 @@ impl Rdma {
     }
 
     /// Notes at a path that a piece has ended. `None`: the peer is gone, or has no such path.
-    fn note_end(&mut self, rail: usize, wish: &Wish, outcome: Result<(), i32>) -> Option<PieceEnd> {
-        let p = self.peers.get_mut(wish.peer)?;
+    fn note_end(
+        &mut self,
+        rail: usize,
+        request: &TransferRequest,
+        outcome: Result<(), i32>,
+    ) -> Option<PieceEnd> {
+        let p = self.peers.get_mut(request.peer)?;
         p.pieces = p.pieces.saturating_sub(1);
         p.news = None;
         let (number, alive) = (p.round.number, !p.down);
         let at = p.paths.iter().position(|path| path.rail == rail)?;
         let path = &mut p.paths[at];
-        path.under_way = path.under_way.saturating_sub(wish.local.len as u64);
-        let Begun { at: begun, life } = wish.piece?;
+        path.under_way = path.under_way.saturating_sub(request.local.len as u64);
+        let Begun { at: begun, life } = request.piece?;
         // What began before the peer closed its rail has failed by that.
         let of_now = life == path.life;
         let mut may_arrive = false;
         match outcome {
             Ok(()) => {
                 p.strikes = 0;
-                path.measure(wish.local.len as u64, begun, Instant::now());
+                path.measure(request.local.len as u64, begun, Instant::now());
                 path.answered = number;
             }
             Err(code) => {
-                may_arrive = of_now && !is_refusal(code) && wish.direction == Direction::Put;
+                may_arrive = of_now && !is_refusal(code) && request.direction == Direction::Put;
                 path.unsafe_puts |= alive && may_arrive;
             }
         }
@@ -169,7 +174,7 @@ impl Rdma {
         if means_loss(code) || !ended.first {
             return true;
         }
-        let peer = striped.wish.peer;
+        let peer = striped.request.peer;
         striped.may_fail() && self.peers.get_mut(peer).is_some_and(Peer::may_fail)
     }
 

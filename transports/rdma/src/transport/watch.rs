@@ -1,4 +1,4 @@
-//! Looking after peers with several paths: silence, tries of paths that are down, the links.
+//! Monitoring peers with several paths: silence, probing paths that are down, the links.
 
 use super::Rdma;
 use super::loss::Sign;
@@ -48,11 +48,11 @@ impl Rdma {
         }
     }
 
-    /// Looks after those who need it, if it is time.
+    /// Checks the peers that need it, if it is time.
     #[inline]
-    pub(super) fn look_after_paths(&mut self) {
+    pub(super) fn check_paths(&mut self) {
         if self.links.is_due() {
-            self.look_at_links();
+            self.check_links();
         }
         if self.stripes.has_ready() {
             self.begin_pieces();
@@ -63,12 +63,12 @@ impl Rdma {
         let now = Instant::now();
         if now >= self.next_look {
             self.next_look = now + LOOK;
-            self.look(now);
+            self.check_watched(now);
         }
     }
 
     #[cold]
-    fn look(&mut self, now: Instant) {
+    fn check_watched(&mut self, now: Instant) {
         for (about, since) in std::mem::take(&mut self.to_renew) {
             let RailLife { rail, life } = about;
             if self.rails[rail].closed || self.rails[rail].life != life {
@@ -89,7 +89,7 @@ impl Rdma {
         }
         for at in (0..self.watched.len()).rev() {
             let peer = self.watched[at];
-            if !self.look_after(peer, now) {
+            if !self.check_peer(peer, now) {
                 self.watched.swap_remove(at);
                 if let Some(p) = self.peers.get_mut(peer) {
                     p.watched = false;
@@ -98,8 +98,9 @@ impl Rdma {
         }
     }
 
-    /// Whether a rail may be all that a peer knows of us: no path over another one is up. If both
-    /// ends of all paths were closed at a time, nobody could say where they are.
+    /// Whether a rail may be the only way for a peer to reach this task: no path over another one
+    /// is up. If both ends of all paths were closed at the same time, neither could announce its
+    /// address.
     fn is_needed(&self, rail: usize) -> bool {
         let alive = |p: &&Peer| p.met && !p.down && p.has_several();
         let mut peers = (0..self.peers.len() as u32).filter_map(|peer| self.peers.get(peer)).filter(alive);
@@ -107,24 +108,24 @@ impl Rdma {
         peers.any(|p| !has_other(p))
     }
 
-    /// Whether the peer is to be looked after longer.
-    fn look_after(&mut self, peer: PeerId, now: Instant) -> bool {
+    /// Whether the peer is to be monitored any longer.
+    fn check_peer(&mut self, peer: PeerId, now: Instant) -> bool {
         self.send_kept(peer);
         let paths = self.peers.get_mut(peer).map_or(0, |p| p.paths.len());
         for at in 0..paths {
-            self.say_left(peer, at);
-            self.look_at_path(peer, at, now);
-            self.answer_now(peer, at);
+            self.announce_departure(peer, at);
+            self.check_path(peer, at, now);
+            self.send_pending_answer(peer, at);
         }
-        self.look_for_silence(peer, now);
-        self.look_for_loss(peer, now);
+        self.check_for_silence(peer, now);
+        self.check_for_loss(peer, now);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
         let unsettled = |path: &Path| !path.up || path.unsafe_puts || path.owed.is_some();
         p.is_owed() || p.is_behind() || p.paths.iter().any(unsettled) || self.stripes.wait_for(peer)
     }
 
     /// A peer to which all paths have failed for a while is lost.
-    fn look_for_loss(&mut self, peer: PeerId, now: Instant) {
+    fn check_for_loss(&mut self, peer: PeerId, now: Instant) {
         let Some(p) = self.peers.get(peer).filter(|p| !p.down) else { return };
         // A path that leads nowhere can't fail: one that does must be among them.
         let is_gone = |path: &Path| path.failed || path.address.is_empty() || self.rails[path.rail].broken;
@@ -139,7 +140,7 @@ impl Rdma {
 
     /// What is under way on a path that is down must end; then it is tried. Puts that may still be
     /// carried out are ended by the peer, even if the path works again.
-    fn look_at_path(&mut self, peer: PeerId, at: usize, now: Instant) {
+    fn check_path(&mut self, peer: PeerId, at: usize, now: Instant) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         // A rail without another path stays where peers know it to be.
         let another = p.paths.iter().any(|path| path.up);
@@ -155,7 +156,7 @@ impl Rdma {
         if !due {
             return;
         }
-        let asked = !path.unsafe_puts && path.left.is_none() || self.ask_where(peer, at);
+        let asked = !path.unsafe_puts && path.left.is_none() || self.request_address(peer, at);
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.paths.get_mut(at)) else { return };
         if asked {
             path.tried(now);
@@ -167,7 +168,7 @@ impl Rdma {
         }
     }
 
-    fn look_for_silence(&mut self, peer: PeerId, now: Instant) {
+    fn check_for_silence(&mut self, peer: PeerId, now: Instant) {
         let is_owed = self.peers.get(peer).is_some_and(Peer::is_owed);
         let waits = is_owed || self.stripes.wait_for(peer);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
@@ -222,7 +223,7 @@ impl Rdma {
 
     /// The kernel says that links went down or came back.
     #[cold]
-    pub(super) fn look_at_links(&mut self) {
+    pub(super) fn check_links(&mut self) {
         let changes = match self.links.changes() {
             Ok(changes) => changes,
             Err(e) => {

@@ -1,4 +1,4 @@
-//! Receiving: a look at the lanes and the shared ring, and the last one before a sleep.
+//! Receiving: polling the lanes and the shared ring, and the last poll before a sleep.
 
 use super::{Broken, POLLS_PER_LOOK};
 use crate::handshake;
@@ -48,7 +48,7 @@ impl Shm {
         }
         if inbox.many_used {
             n = self.collect_shared(events, n, &mut broken);
-            self.inbox.tell_shared();
+            self.inbox.publish_shared_ring();
         }
         self.inbox.polls -= 1;
         if self.inbox.polls == 0 || broken.is_some() {

@@ -1,5 +1,4 @@
-//! Who sends: lanes are taken up when their senders are known, and laid aside when these have
-//! ended.
+//! Senders: their lanes are opened when they become known, and set aside when they have ended.
 
 use super::InLane;
 use crate::layout::{self, DIRECT_LANES, LANES, Rx, member_word};
@@ -68,7 +67,7 @@ impl Shm {
         let inbox = &mut self.inbox;
         inbox.reindex();
         inbox.seen_claims = Some(claims);
-        inbox.tell_shared();
+        inbox.publish_shared_ring();
         self.notifier.progress.claims.store(u64::from(claims), Ordering::Relaxed);
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
             inbox.marked = true;

@@ -7,12 +7,12 @@ use lapis_core::transport::lane::{Mailbox, MailboxLine};
 use std::ptr::null_mut;
 
 impl Shm {
-    /// Whether this task's segment would have the line that it writes in turns with `peer`.
+    /// Whether this task's segment would have the line that it writes alternately with `peer`.
     pub(crate) fn is_host_of_mailbox_line(&self, peer: u32) -> bool {
         self.me.task < peer
     }
 
-    /// Begins to write a line in turns with the peer at `dense`.
+    /// Begins to write a line alternately with the peer at `dense`.
     pub(crate) fn begin_mailbox_line(&mut self, dense: usize, line: *mut MailboxLine, first: bool) {
         self.end_mailbox_line(dense);
         if without(Optimization::MailboxLine) {

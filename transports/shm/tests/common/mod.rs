@@ -1,4 +1,4 @@
-//! Tasks as processes: the test binary starts itself anew for every task, passes addresses around
+//! Tasks as processes: the test binary starts itself again for every task, passes addresses around
 //! over pipes, and kills whoever is still there when time is up.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]

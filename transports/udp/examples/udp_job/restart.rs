@@ -1,4 +1,4 @@
-//! A task dies in the midst of traffic and is started anew; the others go on with it.
+//! A task dies in the midst of traffic and is restarted; the others go on with it.
 
 use super::{DATA, interrupts, pattern, wait_patiently};
 use lapis::{Context, Delivery, Destination, Error, Result};
@@ -180,7 +180,7 @@ pub(crate) fn run(signs: Option<&Signs>) -> Result<()> {
     context.terminate()
 }
 
-/// What every task finds once one was started anew.
+/// What every task finds once one was restarted.
 fn collectives_are_over(context: &Context, victim: u32) {
     let outcomes = [context.barrier(), context.gfence(), context.all_gather(&[0; 8]).map(|_| ())];
     for outcome in outcomes {
@@ -234,7 +234,7 @@ impl Teams {
     }
 }
 
-/// The last task dies while the others wait for it in a fence of all, and is started anew.
+/// The last task dies while the others wait for it in a fence of all, and is restarted.
 pub(crate) fn fenced() -> Result<()> {
     let life = std::env::var("LAPIS_JOB_RESTARTS").is_ok();
     let context = lapis::builder()

@@ -5,7 +5,8 @@
 //! call's code is what names it; its tests are the test programs that name it; what it gives when
 //! it fails is shown by tests that say so (`FAILS`).
 
-use super::{File, cell, naming, read};
+use super::files::{File, is_generated, naming, read};
+use super::page::cell;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -120,7 +121,7 @@ pub(in crate::codegen) fn gaps(root: &Path) -> Result<Vec<String>> {
 
 /// The headers of C; the module for Fortran is made from them.
 fn headers(root: &Path) -> Vec<File> {
-    let (mut headers, _) = read(root, HEADERS, &[]);
+    let (mut headers, _) = read(root, HEADERS, &[], is_generated);
     headers.retain(|header| header.path.ends_with(".h"));
     headers
 }
@@ -130,7 +131,7 @@ fn never_fails(name: &str) -> Option<&'static str> {
 }
 
 fn tables<'a>(names: &'a Names, root: &Path) -> Vec<(&'a str, Vec<Row<'a>>)> {
-    let (code, mut tests) = read(root, CODE, TESTS);
+    let (code, mut tests) = read(root, CODE, TESTS, is_generated);
     tests.iter_mut().for_each(paste);
     let headers = headers(root);
     let row = |(name, origin): (&'a str, &'a str), code: &[File], call: bool| Row {

@@ -6,14 +6,17 @@
 
 pub(super) mod acp;
 mod exceptions;
+pub(super) mod files;
+pub(super) mod page;
 
 use super::list::{self, Item, Section};
 use anyhow::Result;
 use exceptions::NEVER_GIVEN;
+use files::{File, citing, is_generated, naming};
 use lapis_core::config::VARIABLES;
 use lapis_core::error::{CODES, Severity};
+use page::{Row, Table};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::Path;
 
 /// Where the implementation is, and where its tests are.
@@ -28,14 +31,6 @@ const TESTS: &[&str] = &[
     "examples/fortran",
 ];
 
-/// Endings of sources, in which names are spelled as the list has them, and of Fortran's, in which
-/// case says nothing.
-const SOURCES: &[&str] = &["rs", "c", "h"];
-const FORTRAN: &[&str] = &["f", "f90", "inc"];
-
-/// Where the unit tests of a source file begin.
-const UNIT_TESTS: &str = "#[cfg(test)]";
-
 const TOP: &str = "\
 <!-- Written by `cargo xtask codegen`. -->
 # The LAPI Guide: what is implemented where, and what shows it
@@ -44,50 +39,8 @@ Code is what cites the guide for the row (`//= LAPI Guide, ...`) or names it; te
 without tests claims nothing: `cargo xtask tidy` refuses it unless it says why there is none.
 ";
 
-struct File {
-    path: String,
-    text: String,
-    words: BTreeSet<String>,
-    /// Whether the words are in capitals, whatever the file has.
-    capitals: bool,
-}
-
-impl File {
-    fn names(&self, name: &str) -> bool {
-        if self.capitals { self.words.contains(&name.to_uppercase()) } else { self.words.contains(name) }
-    }
-}
-
-struct Table {
-    title: &'static str,
-    rows: Vec<Row>,
-}
-
-struct Row {
-    name: String,
-    code: Vec<String>,
-    tests: Vec<String>,
-}
-
 pub(super) fn generate(sections: &[Section], root: &Path) -> Result<String> {
-    let mut out = String::from(TOP);
-    for Table { title, rows } in tables(sections, root) {
-        let tested = rows.iter().filter(|row| !row.tests.is_empty()).count();
-        writeln!(
-            out,
-            "\n## {title}\n\n{tested} of {} have tests.\n\n| | code | tests |\n|---|---|---|",
-            rows.len()
-        )?;
-        for Row { name, code, tests } in rows {
-            let tests = match never_given(&name) {
-                Some(why) if tests.is_empty() => format!("never given: {why}"),
-                _ => cell(&tests),
-            };
-            let name = if name.contains(' ') { name } else { format!("`{name}`") };
-            writeln!(out, "| {name} | {} | {tests} |", cell(&code))?;
-        }
-    }
-    Ok(out)
+    page::write(TOP, tables(sections, root), never_given)
 }
 
 /// Rows that claim something which no test shows, and exceptions that aren't true.
@@ -110,9 +63,9 @@ fn never_given(name: &str) -> Option<&'static str> {
 }
 
 fn tables(sections: &[Section], root: &Path) -> Vec<Table> {
-    let (code, tests) = read(root, CODE, TESTS);
-    let table = |title, names: &[&str]| Table {
-        title,
+    let (code, tests) = files::read(root, CODE, TESTS, is_generated);
+    let table = |title: &str, names: &[&str]| Table {
+        title: title.to_owned(),
         rows: names
             .iter()
             .map(|name| Row {
@@ -177,96 +130,14 @@ fn values<'a>(sections: &'a [Section], name: &str) -> Vec<&'a str> {
 /// Rules of the guide that code cites, and the tests that cite them too.
 fn rules(code: &[File], tests: &[File]) -> Table {
     let citations: BTreeSet<&str> = code.iter().flat_map(cited).collect();
-    let citing = |files: &[File], rule: &str| -> Vec<String> {
-        let files = files.iter().filter(|file| cited(file).any(|other| other == rule));
-        files.map(|file| file.path.clone()).collect()
-    };
     let rows = citations.into_iter().map(|rule| Row {
         name: rule.to_owned(),
-        code: citing(code, rule),
-        tests: citing(tests, rule),
+        code: citing(code, |file| cited(file).any(|other| other == rule)),
+        tests: citing(tests, |file| cited(file).any(|other| other == rule)),
     });
-    Table { title: "Rules that the code cites", rows: rows.collect() }
+    Table { title: "Rules that the code cites".to_owned(), rows: rows.collect() }
 }
 
 fn cited(file: &File) -> impl Iterator<Item = &str> {
     file.text.lines().filter_map(|line| line.trim_start().strip_prefix("//= LAPI Guide, "))
-}
-
-fn naming(files: &[File], name: &str) -> Vec<String> {
-    files.iter().filter(|file| file.names(name)).map(|file| file.path.clone()).collect()
-}
-
-/// A few files; how many there are besides.
-fn cell(paths: &[String]) -> String {
-    const MOST: usize = 3;
-    let mut shown: Vec<String> = paths
-        .iter()
-        .take(MOST)
-        .map(|path| {
-            let name = path
-                .rsplit_once("src/")
-                .or_else(|| path.rsplit_once("tests/"))
-                .map_or(path.as_str(), |p| p.1);
-            format!("[{name}](../{path})")
-        })
-        .collect();
-    if paths.len() > MOST {
-        shown.push(format!("and {} more", paths.len() - MOST));
-    }
-    if shown.is_empty() { "none".into() } else { shown.join(", ") }
-}
-
-/// The code and the tests of some places.
-fn read(root: &Path, code_places: &[&str], test_places: &[&str]) -> (Vec<File>, Vec<File>) {
-    let file = |path: &str, text: &str| {
-        let capitals = FORTRAN.iter().any(|ending| path.ends_with(&format!(".{ending}")));
-        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let words = words.map(|w| if capitals { w.to_uppercase() } else { w.to_owned() }).collect();
-        File { path: path.to_owned(), text: text.to_owned(), words, capitals }
-    };
-    let (mut code, mut tests) = (Vec::new(), Vec::new());
-    for path in paths(root, code_places) {
-        let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
-        let (source, units) = text.split_at(text.find(UNIT_TESTS).unwrap_or(text.len()));
-        code.push(file(&path, source));
-        if !units.is_empty() {
-            tests.push(file(&path, units));
-        }
-    }
-    for path in paths(root, test_places) {
-        let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
-        tests.push(file(&path, &text));
-    }
-    tests.sort_by(|a, b| a.path.cmp(&b.path));
-    (code, tests)
-}
-
-fn paths(root: &Path, places: &[&str]) -> BTreeSet<String> {
-    let mut found = Vec::new();
-    for place in places {
-        collect(&root.join(place), &mut found);
-    }
-    let relative = |path: std::path::PathBuf| Some(path.strip_prefix(root).ok()?.to_str()?.to_owned());
-    // Written from the list, so that naming something there means nothing.
-    let generated = |path: &String| {
-        path.contains("/generated/")
-            || ["abi.rs", "exports.rs", "core/src/code.rs"].iter().any(|end| path.ends_with(end))
-    };
-    found.into_iter().filter_map(relative).filter(|path| !generated(path)).collect()
-}
-
-fn collect(path: &Path, out: &mut Vec<std::path::PathBuf>) {
-    if path.is_file() {
-        out.push(path.to_owned());
-        return;
-    }
-    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let wanted =
-            path.extension().is_some_and(|e| SOURCES.iter().chain(FORTRAN).any(|ending| e == *ending));
-        if path.is_dir() || wanted {
-            collect(&path, out);
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Which figures show what an optimisation buys, and which code goes with it.
+//! The figures that show the gain of each optimisation, and the code that belongs to it.
 
 use lapis_ablation::Optimization;
 

@@ -1,7 +1,7 @@
-//! Processes that outnumber the cores and hand them on: what a barrier of theirs takes at least.
+//! Processes that outnumber the cores and hand them over: the least time of a barrier.
 //!
-//! All arrive in a round, and who is not the last one gives its core away until the last one has
-//! come. So every process must run once in a round, and none needs to run twice.
+//! All arrive in a round, and all but the last one yield their core until the last one has arrived.
+//! So every process must run once in a round, and none needs to run twice.
 //!
 //! The same with data: before it arrives each process writes into the mapping as much as an
 //! alltoall gives all others, and afterwards reads as much from there. Both lie in one piece, so an
@@ -10,7 +10,7 @@
 #![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
 
 use super::Ask;
-use super::duo::{Shared, WATCHDOG_SECONDS};
+use super::process_pair::{Shared, WATCHDOG_SECONDS};
 use anyhow::{Context, Result};
 use lapis_bench::clock;
 use lapis_bench::record::Record;
@@ -76,7 +76,7 @@ fn rounds(tasks: usize, bytes: usize, budget: Duration) -> Result<Summary> {
         let (given, mut got) = (vec![me as u8; bytes], vec![0u8; bytes]);
         let (meeting, shared) = (&meeting, &shared);
         move || {
-            // Two places of each in turns: what is written now was read before the last meeting.
+            // Two places of each alternately: what is written now was read before the last meeting.
             let turn = (meeting.round.load(Ordering::Relaxed) % 2) as usize * tasks;
             let at = |who: usize| shared.at(4096 + (turn + who % tasks) * place);
             // SAFETY: the places are `bytes` long, and within the mapping; this process alone
@@ -126,7 +126,7 @@ impl Meeting<'_> {
         // follows all.
         if self.there.fetch_add(1, Ordering::AcqRel) + 1 == self.all {
             self.there.store(0, Ordering::Relaxed);
-            // SYNC: pairs with the Acquire load below: the count has begun anew.
+            // SYNC: pairs with the Acquire load below: the count has started again.
             self.round.store(mine + 1, Ordering::Release);
             return mine + 1;
         }

@@ -1,4 +1,4 @@
-//! What one task does, judged from what was seen of it.
+//! Diagnosis of what one task is doing, from observations.
 
 use super::report::{Report, Seen, Waits};
 
@@ -7,7 +7,7 @@ const SPINS: u64 = 20;
 
 /// What a task does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Diagnosis {
     /// It has ended, and how.
     Gone(String),
     /// Nothing is known: its process can't be looked at.
@@ -31,9 +31,9 @@ pub(crate) enum Standing {
     Outside,
 }
 
-impl Standing {
+impl Diagnosis {
     pub(crate) fn of(report: &Report) -> (Self, Option<&Seen>) {
-        let stands = |standing| (standing, report.contexts.first());
+        let stands = |diagnosis| (diagnosis, report.contexts.first());
         match report.state {
             'Z' | 'X' => return stands(Self::Unknown),
             'T' | 't' => return stands(Self::Stopped),
@@ -41,7 +41,7 @@ impl Standing {
         }
         // What hangs is more than what works.
         let all = report.contexts.iter().map(|seen| (Self::in_context(seen), Some(seen)));
-        all.min_by_key(|(standing, _)| standing.rank()).unwrap_or((Self::NoContext, None))
+        all.min_by_key(|(diagnosis, _)| diagnosis.rank()).unwrap_or((Self::NoContext, None))
     }
 
     fn in_context(seen: &Seen) -> Self {

@@ -1,7 +1,7 @@
-//! Daemons of other hosts: which of their ports are open. One datagram asks, one tells.
+//! Daemons of other hosts: which of their ports are open. One datagram asks, one answers.
 //!
-//! Who can send datagrams to this host's network can make senders wait, and no more: an answer
-//! repeats a random number of the question, and what ports say to each other is authenticated.
+//! An attacker who can send datagrams to this host's network can delay senders, and no more: an
+//! answer repeats a random number of the question, and messages between ports are authenticated.
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// The version of what is said here. Others are not heard.
+/// The version of what is said here. RemoteDaemons are not heard.
 const VERSION: u32 = 1;
 /// What is asked is asked again so often, by whoever wants to know.
 const AGAIN: Duration = Duration::from_millis(2);
@@ -110,14 +110,14 @@ impl Ledger {
 }
 
 /// See the module.
-pub(crate) struct Others {
+pub(crate) struct RemoteDaemons {
     socket: UdpSocket,
     port: u16,
     ledger: Ledger,
     begun: Instant,
 }
 
-impl Others {
+impl RemoteDaemons {
     /// Listens at this UDP port, at which the daemons of all hosts listen.
     pub(crate) fn open(port: u16) -> io::Result<Self> {
         // A socket of IPv6 has both versions, where the kernel has IPv6 at all.
@@ -175,7 +175,7 @@ impl Others {
     }
 }
 
-impl AsFd for Others {
+impl AsFd for RemoteDaemons {
     /// Becomes readable when somebody says something.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -240,7 +240,7 @@ mod tests {
             socket.set_nonblocking(true).expect("a socket");
             let port = socket.local_addr().expect("bound").port();
             let begun = Instant::now().checked_sub(2 * YOUNG).expect("a machine that is up for longer");
-            (Others { socket, port, ledger: Ledger::default(), begun }, port)
+            (RemoteDaemons { socket, port, ledger: Ledger::default(), begun }, port)
         };
         let ((mut here, _), (mut there, port)) = (open(), open());
         here.port = port;

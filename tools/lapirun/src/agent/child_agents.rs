@@ -1,4 +1,4 @@
-//! The agents that an agent has started, and what it hands on of what they say.
+//! The agents that an agent has started, and forwarding their messages.
 
 use std::io::{self, Stdout};
 use std::os::fd::AsFd;

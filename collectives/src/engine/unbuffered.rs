@@ -1,9 +1,8 @@
-//! Messages that carry data of layouts from where it is to where it goes, in no buffer between.
+//! Messages that carry data directly from one layout to another, without a buffer in between.
 //!
-//! That is so where each message brings a part that its sender was called with, to where its
-//! receiver was called to put it: in exchanges with neighbours, and in those of all with all, in
-//! gathers and scatters that send each part once. Where members pass on what they got, all is
-//! packed.
+//! This is possible if each message carries a part of its sender's input to its final place at the
+//! receiver: in exchanges with neighbours, and in those alltoalls, gathers and scatters that send
+//! each part once. If members forward data, everything is packed.
 
 use super::op::{Act, Op};
 use lapis_core::message::{Gather, Scatter};

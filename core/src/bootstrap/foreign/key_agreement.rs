@@ -1,4 +1,4 @@
-//! Two tasks agree on a mask for the job's secret, in view of everybody.
+//! Two tasks agree on a mask for the job's secret over a public channel.
 //!
 //! X25519 by `x25519-dalek`: pure Rust, constant time, of the family whose `hmac` and `sha2` are
 //! here already.
@@ -19,7 +19,7 @@ impl Agreement {
         Ok(Self { private: StaticSecret::from(random_secret()?) })
     }
 
-    /// What everybody may know.
+    /// The public part.
     pub(super) fn public(&self) -> Key {
         PublicKey::from(&self.private).to_bytes()
     }

@@ -1,4 +1,4 @@
-//! Writing the status page: what a wait is for when it begins to last, and the rest now and then.
+//! Writing the status page: what a long wait is for, and everything else at intervals.
 
 use super::tally::Fetch;
 use super::{Locked, State};
@@ -11,10 +11,10 @@ use crate::sync::placed::AtomicU32;
 use crate::trace::EventKind;
 use crate::transport::{PeerId, RailReport};
 
-/// A wait is told when it has looked at everything so often in vain.
+/// A wait is published after so many rounds that found nothing.
 const ROUNDS: u32 = 16;
 
-/// A send that found room for so long does not go on waiting.
+/// A wait for room counts as a new one if none was noted for so long.
 const ROOM_PAUSE_NS: u64 = 1_000_000_000;
 
 /// What a call waits for.
@@ -40,7 +40,7 @@ impl<'a> Awaited<'a> {
         Self { peer, ..self }
     }
 
-    /// That task shows it by a flag, and wakes who has said that it sleeps.
+    /// That task signals it by a flag, and wakes tasks that have announced that they sleep.
     pub(crate) fn shown_by_flag(self) -> Self {
         Self { by_flag: true, ..self }
     }
@@ -55,28 +55,28 @@ impl<'a> Awaited<'a> {
     }
 }
 
-/// What of one wait has been told.
+/// What has been published of one wait.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct PublishedWait {
     rounds: u32,
-    /// Its slot, from 1.
+    /// Its slot on the page, counted from 1; 0: none.
     slot: u8,
 }
 
-impl Told {
-    /// A look at everything found nothing.
+impl PublishedWait {
+    /// A round of polling found nothing.
     #[inline(always)]
-    pub(crate) fn look(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
+    pub(crate) fn note_idle_round(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
         self.rounds += 1;
         if self.rounds == ROUNDS {
-            self.tell(locked, awaited);
+            self.publish(locked, awaited);
         }
     }
 
-    /// Says what the wait is for, or how far its counter is.
+    /// Publishes what the wait is for, or updates the value of its counter.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
+    pub(crate) fn publish(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
         let page = &locked.shared().status;
         let begins = self.slot == 0;
         if begins {
@@ -96,7 +96,7 @@ impl Told {
             slot.peer.store(awaited.peer, Relaxed);
             slot.thread.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Relaxed);
             let now = monotonic_ns();
-            // SYNC: Release: who finds a time finds what it belongs to.
+            // SYNC: Release: a reader that sees the time sees the fields stored before it.
             slot.since.store(now, crate::sync::Ordering::Release);
             add(&page.waits_begun, 1);
             if let Some(trace) = &locked.shared().trace {
@@ -127,13 +127,13 @@ impl Told {
     }
 }
 
-/// Under the lock a plain load and store do.
+/// Adds by a plain load and store, which suffice under the lock.
 fn add(word: &crate::sync::placed::AtomicU64, n: u64) {
     word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
 impl Page {
-    /// A compare-and-swap has failed. Threads may lose each other's counts.
+    /// Counts a failed compare-and-swap. Concurrent threads may lose counts.
     #[cold]
     #[inline(never)]
     pub(crate) fn swap_failed(&self, peer: PeerId, address: u64) {
@@ -142,7 +142,7 @@ impl Page {
         add(&self.swaps_failed, 1);
     }
 
-    /// There is no room for a packet to a task, after some looks.
+    /// Notes that there has been no room for a packet to a task for some rounds.
     pub(crate) fn no_room(&self, peer: PeerId) {
         let now = monotonic_ns();
         let goes_on = now.saturating_sub(self.room_at.load(Relaxed)) < ROOM_PAUSE_NS;
@@ -167,9 +167,9 @@ impl Page {
 }
 
 impl Locked<'_> {
-    /// Tells everything but waits. The task runs the library, and is in no handler.
+    /// Publishes everything but waits. The task is inside the library, and in no handler.
     #[cold]
-    pub(crate) fn tell_status(&mut self) {
+    pub(crate) fn publish_status(&mut self) {
         let shared = self.shared();
         let page: &Page = &shared.status;
         let now = monotonic_ns();
@@ -183,9 +183,9 @@ impl Locked<'_> {
             }
         }
         page.interrupts.store(u32::from(shared.interrupts()), Relaxed);
-        self.tell_operations(page);
-        self.tell_peers(page);
-        self.tell_rails(page, shared.tasks);
+        self.publish_operations(page);
+        self.publish_peers(page);
+        self.publish_rails(page, shared.tasks);
         let mut direct = crate::stats::Statistics::default();
         shared.tallies.add_to(&mut direct, self, shared.task, Fetch::Next);
         for (n, path) in [Path::Network, Path::SharedMemory, Path::Local].into_iter().enumerate() {
@@ -196,7 +196,7 @@ impl Locked<'_> {
         self.trace_counts();
     }
 
-    /// Writes the counts, and what was noted, to the trace.
+    /// Writes the counts and the noted events to the trace.
     pub(super) fn trace_counts(&mut self) {
         let Some(trace) = &self.shared().trace else { return };
         let total = self.statistics.total();
@@ -207,8 +207,8 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// From whom something came since this was asked last, if anything did, and from whom a
-    /// message.
+    /// The peer from which something has arrived since the last call, and the one from which a
+    /// message has.
     fn last_heard(&mut self) -> (Option<PeerId>, Option<PeerId>) {
         let received: u64 = [Path::Network, Path::SharedMemory, Path::Local]
             .iter()
@@ -227,7 +227,7 @@ impl State {
         (any, message)
     }
 
-    fn tell_operations(&self, page: &Page) {
+    fn publish_operations(&self, page: &Page) {
         let mut count = 0;
         for operation in self.operations.iter() {
             let Some(slot) = page.opened.get(count) else { break };
@@ -240,7 +240,7 @@ impl State {
         page.open.store(self.operations.len() as u64, Relaxed);
     }
 
-    fn tell_peers(&self, page: &Page) {
+    fn publish_peers(&self, page: &Page) {
         let tasks = || (0..self.peers.len()).map(|task| (task, &self.peers[task]));
         let owes = |p: &Peer| {
             p.state == PeerState::Up
@@ -251,7 +251,7 @@ impl State {
         Page::list(&page.down, &page.downs, down);
     }
 
-    fn tell_rails(&mut self, page: &Page, tasks: u32) {
+    fn publish_rails(&mut self, page: &Page, tasks: u32) {
         let (mut duplicates, mut retransmissions, mut refused) = (0, 0, 0);
         let mut next = 0;
         for (link, datagrams) in self.links.engines() {
@@ -260,15 +260,15 @@ impl State {
             retransmissions += again;
             refused += datagrams.refused(tasks);
             for rail in datagrams.rails().into_iter().take(RAILS - next) {
-                tell_rail(&page.rails[next], link.name(), &rail);
+                publish_engine_rail(&page.rails[next], link.name(), &rail);
                 next += 1;
             }
         }
         let mut reports = [RailReport::default(); RAILS];
         for link in &mut self.links.open {
-            let told = link.rails(&mut reports[..RAILS - next]);
-            for report in &reports[..told] {
-                report_rail(&page.rails[next], link.name(), report);
+            let count = link.rails(&mut reports[..RAILS - next]);
+            for report in &reports[..count] {
+                publish_reported_rail(&page.rails[next], link.name(), report);
                 next += 1;
             }
         }
@@ -278,8 +278,8 @@ impl State {
     }
 }
 
-/// A rail whose transport counts by itself.
-fn report_rail(slot: &RailSlot, name: &str, report: &RailReport) {
+/// A rail that its transport reports.
+fn publish_reported_rail(slot: &RailSlot, name: &str, report: &RailReport) {
     put_text(&slot.name, name);
     slot.number.store(report.number, Relaxed);
     slot.suspects.store(report.left, Relaxed);
@@ -295,7 +295,7 @@ fn report_rail(slot: &RailSlot, name: &str, report: &RailReport) {
     slot.peers.store(report.peers, Relaxed);
 }
 
-fn tell_rail(slot: &RailSlot, name: &str, rail: &crate::reliable::RailStats) {
+fn publish_engine_rail(slot: &RailSlot, name: &str, rail: &crate::reliable::RailStats) {
     put_text(&slot.name, name);
     slot.number.store(u32::from(rail.path), Relaxed);
     slot.suspects.store(rail.suspects, Relaxed);

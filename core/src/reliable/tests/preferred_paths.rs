@@ -1,4 +1,4 @@
-//! Units that wish for a path.
+//! Units with a preferred path.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn pair() -> Pair {
 }
 
 impl Pair {
-    fn wish(&mut self, path: u8, body: &[u8], token: u64) {
+    fn submit_preferring(&mut self, path: u8, body: &[u8], token: u64) {
         let via = Via::path(Channel::Request, Some(path));
         self.engines[0].submit(self.now, 1, via, b"h:", Body::Copy(body), token).unwrap();
     }
@@ -29,10 +29,10 @@ impl Pair {
 }
 
 #[test]
-fn units_take_the_path_that_they_wish_for_however_many_they_are() {
+fn units_take_their_preferred_path_however_many_they_are() {
     for path in [0, 1] {
         let mut pair = pair();
-        (0..400).for_each(|token| pair.wish(path, &BIG, token));
+        (0..400).for_each(|token| pair.submit_preferring(path, &BIG, token));
         while pair.engines[0].outstanding(1) > Some(0) {
             if pair.send(0) == 0 {
                 pair.wait();
@@ -51,22 +51,22 @@ fn units_take_the_path_that_they_wish_for_however_many_they_are() {
 fn a_datagram_carries_units_that_may_take_its_path_and_no_others() {
     let mut pair = pair();
     for (path, token) in [(1, 0), (1, 1), (0, 2), (0, 3), (0, 4), (1, 5)] {
-        pair.wish(path, &[path; 100], token);
+        pair.submit_preferring(path, &[path; 100], token);
     }
     pair.send(0);
     let taken: Vec<u8> = pair.taken().iter().map(|(path, _)| *path).collect();
     assert_eq!(taken, [1, 0, 1]);
     // In the order in which they were submitted.
     pair.receive(1);
-    let wishes: Vec<u8> = pair.got[1].iter().map(|unit| unit[2]).collect();
-    assert_eq!(wishes, [1, 1, 0, 0, 0, 1]);
+    let paths: Vec<u8> = pair.got[1].iter().map(|unit| unit[2]).collect();
+    assert_eq!(paths, [1, 1, 0, 0, 0, 1]);
 }
 
 #[test]
 fn units_without_a_wish_go_along_with_those_that_have_one() {
     let mut pair = pair();
     pair.submit(0, Channel::Request, &[2; 100], 0).unwrap();
-    pair.wish(1, &[1; 100], 1);
+    pair.submit_preferring(1, &[1; 100], 1);
     pair.submit(0, Channel::Request, &[2; 100], 2).unwrap();
     pair.send(0);
     assert_eq!(pair.taken().iter().map(|(path, _)| *path).max(), Some(1));
@@ -78,8 +78,8 @@ fn units_without_a_wish_go_along_with_those_that_have_one() {
 fn a_wish_for_a_path_that_is_down_or_not_there_is_none() {
     let mut pair = pair();
     pair.engines[0].hint_path(1, 1, false).unwrap();
-    pair.wish(1, &BIG, 0);
-    pair.wish(5, &BIG, 1);
+    pair.submit_preferring(1, &BIG, 0);
+    pair.submit_preferring(5, &BIG, 1);
     pair.send(0);
     assert!(pair.taken().iter().all(|(path, _)| *path == 0), "{:?}", pair.taken());
     assert_eq!(pair.taken().len(), 2);
@@ -88,7 +88,7 @@ fn a_wish_for_a_path_that_is_down_or_not_there_is_none() {
 #[test]
 fn what_was_on_its_way_over_a_path_that_goes_down_takes_another() {
     let mut pair = pair();
-    (0..8).for_each(|token| pair.wish(1, &BIG, token));
+    (0..8).for_each(|token| pair.submit_preferring(1, &BIG, token));
     pair.send(0);
     assert!(pair.taken().iter().all(|(path, _)| *path == 1));
     pair.wires[1].clear();
@@ -101,9 +101,9 @@ fn what_was_on_its_way_over_a_path_that_goes_down_takes_another() {
 }
 
 #[test]
-fn what_was_lost_is_sent_again_over_the_path_that_it_wishes_for() {
+fn lost_units_are_sent_again_over_their_preferred_path() {
     let mut pair = pair();
-    (0..8).for_each(|token| pair.wish((token % 2) as u8, &BIG, token));
+    (0..8).for_each(|token| pair.submit_preferring((token % 2) as u8, &BIG, token));
     pair.send(0);
     pair.wires[1].clear();
     let mut paths = [0, 0];

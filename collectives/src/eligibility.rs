@@ -8,9 +8,9 @@ use crate::{Call, Type};
 use lapis_schedules::levels;
 
 impl Team {
-    /// How memory serves a call where there is some; operands may change places if `reorder`.
+    /// How a call uses memory, if it can; operands may be reordered if `reorder`.
     pub(crate) fn way(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Way> {
-        select::through_memory(call, &self.shape(of, reorder), &self.0.wishes)
+        select::through_memory(call, &self.shape(of, reorder), &self.0.overrides)
     }
 
     /// The rounds of a call, if it has any.
@@ -27,7 +27,7 @@ impl Team {
         }
     }
 
-    /// Who shares the caller's host.
+    /// The members on the caller's host.
     fn here(&self) -> Here {
         match self.hosts() {
             Some(hosts) => {
@@ -39,20 +39,20 @@ impl Team {
         }
     }
 
-    /// Begins to look for memory, if nobody has.
+    /// Starts discovering shared memory, unless this has been done.
     ///
     /// # Safety
     /// The lock is held.
-    pub(crate) unsafe fn look_for_memory(&self) {
+    pub(crate) unsafe fn discover_memory(&self) {
         let members = self.0.members;
         // SAFETY: the team lives; references end here.
         let unknown = unsafe {
             matches!((*members.as_ptr()).memory.found, Found::Unknown) && (*members.as_ptr()).over.is_none()
         };
         if unknown {
-            // SAFETY: the lock is held, and nobody has looked.
+            // SAFETY: the lock is held, and discovery has not started.
             unsafe {
-                engine::look_for_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
+                engine::discover_memory(self.context(), &self.0.engine, members, self.rank(), self.here())
             };
         }
     }

@@ -1,15 +1,15 @@
-//! Which algorithms somebody wants other than those of the table: a user, or who has measured.
+//! Algorithms chosen by the user or by measurement, in place of those of the table.
 
 use super::{Algorithm, NAMES, Shape, TABLE};
 use crate::call::Call;
 use std::ops::RangeInclusive;
 
-/// What somebody wants other than the table.
+/// Choices that override the table, as `LAPIS_COLLECTIVES` and the tuning file give them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes(Vec<Wish>);
+pub struct Overrides(Vec<Override>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Wish {
+struct Override {
     operation: &'static str,
     /// Bytes of the call's count.
     bytes: RangeInclusive<usize>,
@@ -17,20 +17,20 @@ struct Wish {
     algorithm: Algorithm,
 }
 
-impl Wishes {
+impl Overrides {
     /// From `allreduce=ring,barrier=dissemination`. An operation may have a range of bytes and one
     /// of members, as in `allreduce:64K-1M@2-8=ring`; a range may lack an end. Later ones win.
     ///
     /// # Errors
-    /// What is not understood.
+    /// A message that says which part of the text is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wishes = text.split(',').map(str::trim).filter(|wish| !wish.is_empty());
-        wishes.map(Wish::parse).collect::<Result<_, _>>().map(Self)
+        let overrides = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        overrides.map(Override::parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What is wanted for a call. Of parts of any lengths nobody knows alone how many bytes they
-    /// are: wishes for `alltoall` count for them if they name no range of bytes, nor Bruck's
-    /// algorithm, which such parts can't be moved by.
+    /// The algorithm chosen for a call, if any. For parts of unequal lengths no member knows the
+    /// total of bytes: overrides for `alltoall` apply to them if they name no range of bytes, nor
+    /// Bruck's algorithm, which needs equal parts.
     pub(crate) fn for_call(&self, call: &Call<'_>, shape: &Shape<'_>) -> Option<Algorithm> {
         // A reduce_scatter's bytes are those of all parts.
         let (name, count) = match *call {
@@ -38,22 +38,22 @@ impl Wishes {
             _ => (call.name(), call.count() as usize),
         };
         let bytes = count.saturating_mul(shape.size);
-        let suits = |wish: &&Wish| {
+        let suits = |entry: &&Override| {
             let named = match call {
                 Call::AllToAllV { .. } => {
-                    wish.operation == "alltoall"
-                        && wish.bytes == (0..=usize::MAX)
-                        && wish.algorithm != Algorithm::Bruck
+                    entry.operation == "alltoall"
+                        && entry.bytes == (0..=usize::MAX)
+                        && entry.algorithm != Algorithm::Bruck
                 }
-                _ => wish.operation == name,
+                _ => entry.operation == name,
             };
-            named && wish.members.contains(&shape.n) && wish.bytes.contains(&bytes)
+            named && entry.members.contains(&shape.n) && entry.bytes.contains(&bytes)
         };
-        self.0.iter().rev().find(suits).map(|wish| wish.algorithm)
+        self.0.iter().rev().find(suits).map(|entry| entry.algorithm)
     }
 }
 
-impl Wish {
+impl Override {
     fn parse(text: &str) -> Result<Self, String> {
         let (what, algorithm) =
             text.split_once('=').ok_or_else(|| format!("`{text}` is not OPERATION=ALGORITHM"))?;
@@ -106,25 +106,25 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_holds_within_its_ranges_and_later_ones_win() {
-        let wishes = Wishes::parse(
+    fn an_override_applies_within_its_ranges_and_later_ones_win() {
+        let overrides = Overrides::parse(
             "allreduce=doubling, allreduce:4K-64K@2-8=ring,allreduce:64K-=halves,barrier@4=memory",
         )
         .unwrap();
-        let taken = |bytes: usize, n| wishes.for_call(&Call::AllReduce { count: bytes / 8 }, &shape(n));
+        let taken = |bytes: usize, n| overrides.for_call(&Call::AllReduce { count: bytes / 8 }, &shape(n));
         assert_eq!(taken(8, 2), Some(Algorithm::Doubling));
         assert_eq!(taken(4096, 8), Some(Algorithm::Ring));
         assert_eq!(taken(4096, 9), Some(Algorithm::Doubling));
         assert_eq!(taken(64 << 10, 4), Some(Algorithm::Halves));
-        let barrier = |n| wishes.for_call(&Call::Barrier, &shape(n));
+        let barrier = |n| overrides.for_call(&Call::Barrier, &shape(n));
         assert_eq!((barrier(4), barrier(5)), (Some(Algorithm::Memory), None));
     }
 
     #[test]
-    fn a_wish_for_alltoall_counts_for_unequal_parts_if_it_can() {
+    fn an_override_of_alltoall_applies_to_unequal_parts_if_it_can() {
         let parts = Parts { counts: &[1; 9], starts: &[0; 9] };
         let call = Call::AllToAllV { give: parts, get: parts };
-        let taken = |text: &str| Wishes::parse(text).unwrap().for_call(&call, &shape(9));
+        let taken = |text: &str| Overrides::parse(text).unwrap().for_call(&call, &shape(9));
         assert_eq!(taken("alltoall=pairwise"), Some(Algorithm::Pairwise));
         assert_eq!(taken("alltoall@2-8=pairwise"), None);
         assert_eq!(taken("alltoall:0-=memory"), Some(Algorithm::Memory));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_wish_is_said() {
+    fn errors_in_an_override_are_explained() {
         for (text, problem) in [
             ("allreduce", "`allreduce` is not OPERATION=ALGORITHM"),
             ("all=ring", "no operation `all`"),
@@ -143,7 +143,7 @@ mod tests {
             ("allreduce:x=ring", "`x` in `allreduce:x` is not a range"),
             ("allreduce@=ring", "`` in `allreduce` is not a range"),
         ] {
-            let why = Wishes::parse(text).unwrap_err();
+            let why = Overrides::parse(text).unwrap_err();
             assert!(why.starts_with(problem), "{text}: {why}");
         }
     }

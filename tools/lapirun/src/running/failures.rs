@@ -1,5 +1,5 @@
-//! What goes wrong, and what becomes of the job then: it ends, a task is started anew, or the
-//! others go on.
+//! Failures of tasks and their consequences: the job ends, a task is restarted, or the others
+//! continue.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ impl Running<'_> {
         format!("task {task} ({shown}) {outcome}{rest}")
     }
 
-    /// Starts the tasks whose turn it is anew.
+    /// Restarts the tasks that are due.
     pub(super) fn start_anew(&mut self, again: &Again<'_>) {
         for number in std::mem::take(&mut self.reborn) {
             let Some(task) = self.tasks.get_mut(&number) else { continue };
@@ -58,16 +58,13 @@ impl Running<'_> {
                 Ok(Born::There(remote)) => self.add_remote(remote),
                 Err(fault) => {
                     task.outcome = Some(Outcome::Exited(fault.exit_code().into()));
-                    self.give_up(
-                        fault.exit_code(),
-                        &format!("task {number} cannot be started anew: {fault}"),
-                    );
+                    self.give_up(fault.exit_code(), &format!("task {number} cannot be restarted: {fault}"));
                 }
             }
         }
     }
 
-    /// Whether a task that failed is to be started anew; if so, notes it.
+    /// Whether a task that failed is to be restarted; if so, notes it.
     fn is_reborn(&mut self, number: u32, outcome: Outcome) -> bool {
         if !outcome.failed() || self.restarts == 0 || self.verdict.is_some() || self.interrupts > 0 {
             return false;
@@ -80,7 +77,7 @@ impl Running<'_> {
         true
     }
 
-    /// Notes the ends of tasks; the first bad one ends the job, unless it is started anew or the
+    /// Notes the ends of tasks; the first bad one ends the job, unless it is restarted or the
     /// others are to go on.
     pub(super) fn record(&mut self, ended: &[(u32, Outcome)]) {
         let for_good: Vec<_> = ended.iter().copied().filter(|(n, o)| !self.is_reborn(*n, *o)).collect();
@@ -105,7 +102,7 @@ impl Running<'_> {
         }
     }
 
-    pub(super) fn keep_time(&mut self) {
+    pub(super) fn check_time_limit(&mut self) {
         let now = Instant::now();
         if self.deadline.is_some_and(|at| now >= at) {
             self.deadline = None;

@@ -1,4 +1,4 @@
-//! The end of a job: ends what the tasks have started, and prints the output that is left.
+//! The end of a job: kills what the tasks have started, and prints the remaining output.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::Running;
-use super::judging::TIMED_OUT;
+use super::failures::TIMED_OUT;
 use crate::output::Sink;
 
 /// How long an agent that has reported all its tasks may take to hand in their output.
@@ -29,7 +29,7 @@ impl Running<'_> {
             let _ = rustix::event::poll(&mut fds, Some(&timeout));
             drop(fds);
             for at in (0..self.remotes.len()).rev() {
-                self.hear_agent(at);
+                self.handle_agent(at);
             }
         }
         for remote in self.remotes.drain(..) {
