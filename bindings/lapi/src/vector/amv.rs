@@ -106,28 +106,27 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
     if incoming.first.len() as u64 >= need {
         // The usual case: the handler runs now, so its request is known now.
         let in_packet = incoming.data.and_then(|data| data.get(need as usize..));
-        let (layout, requested) =
-            context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
+        let (layout, asked) = context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
         let mut delivery = plainly(described(need, incoming.first, move |_| layout));
-        delivery.completion = requested
+        delivery.completion = asked
             .completion
             .map(|(function, argument)| raw(function, std::ptr::with_exposed_provenance_mut(argument)));
-        delivery.run = requested.run;
-        delivery.drop = requested.drop;
+        delivery.run = asked.run;
+        delivery.drop = asked.drop;
         return Some(delivery);
     }
     // The list of lengths takes more than a packet: the handler runs when it is there. By then it
     // is too late to drop a packet, and the completion handler runs on a thread of its own,
     // whatever the handler would prefer.
-    let requested: Arc<Mutex<Requested>> = Arc::default();
-    let later = Arc::clone(&requested);
+    let asked: Arc<Mutex<Requested>> = Arc::default();
+    let later = Arc::clone(&asked);
     let into = described(need, incoming.first, move |bytes| {
-        let (layout, requested) = call.run(bytes, None);
-        *lock(&later) = requested;
+        let (layout, asked) = call.run(bytes, None);
+        *lock(&later) = asked;
         layout
     });
     let run = move |context: &Context| {
-        if let Some((function, argument)) = lock(&requested).completion.take() {
+        if let Some((function, argument)) = lock(&asked).completion.take() {
             let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
             // SAFETY: the header handler gave both.
             unsafe { run_completion(context, function as usize, argument) };
@@ -168,20 +167,20 @@ impl Call {
                 &mut argument,
             )
         };
-        let requested = Requested {
+        let asked = Requested {
             completion: completion.map(|function| (function, argument.expose_provenance())),
             run: run_of(&info),
             drop: info.ctl_flags == LAPI_DROP_PKT,
         };
-        if vector.is_null() || requested.drop || info.ctl_flags == LAPI_BURY_MSG {
-            return (Layout::empty(), requested);
+        if vector.is_null() || asked.drop || info.ctl_flags == LAPI_BURY_MSG {
+            return (Layout::empty(), asked);
         }
         // SAFETY: by the guide, the handler returns a vector of this task's memory.
         match unsafe { self.check(vector, &lengths) } {
-            Ok(layout) => (layout, requested),
+            Ok(layout) => (layout, asked),
             Err(code) => {
                 self.complain(code);
-                (Layout::empty(), requested)
+                (Layout::empty(), asked)
             }
         }
     }
