@@ -395,7 +395,7 @@ impl Locked<'_> {
     }
 
     /// Handles a message where it lies, and in a stream those behind it in the lane's slots. Goes
-    /// on with work that this has left, and says whether there was any. Then gives back the mailbox
+    /// on with work that they have left, and says whether there was any. Then gives back the mailbox
     /// that brought the first message, if one did. A function of its own: the loops that wait keep
     /// their registers.
     ///
@@ -416,23 +416,22 @@ impl Locked<'_> {
         let most = if mailbox.is_null() { most } else { 1 };
         let mut left = most;
         self.dispatching = 1;
-        loop {
-            // SAFETY: message and lane are alive and this task's, by the contract above. A lane
-            // that a handler has taken out of use lives until its transport's next poll.
-            unsafe {
-                if mailbox.is_null() {
-                    (*lane).look_ahead();
-                }
+        // SAFETY: message and lane are alive and this task's, by the contract above. A lane that a
+        // handler has taken out of use lives until its transport's next poll. What was taken before
+        // a message is done with.
+        unsafe {
+            if mailbox.is_null() {
+                (*lane).look_ahead();
+            }
+            loop {
                 self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
-            }
-            left -= 1;
-            if left == 0 || self.has_work() || self.shared().lock_is_wanted() {
-                break;
-            }
-            // SAFETY: the lane is alive and this task's; what was taken last is done with.
-            match unsafe { (*lane).take_next() } {
-                Some(next) => (data, len) = next,
-                None => break,
+                left -= 1;
+                if left == 0 || self.shared().lock_is_wanted() {
+                    break;
+                }
+                let Some(next) = (*lane).take_next() else { break };
+                (data, len) = next;
+                (*lane).look_ahead();
             }
         }
         self.dispatching = 0;
