@@ -8,11 +8,9 @@ use crate::context::{AdaptiveWait, Checked, Held, Locked, ShortSection};
 use crate::error::Result;
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
+use crate::transport::lane::{INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
 use crate::transport::{PeerId, Status};
-use crate::wire::short_head;
 use lapis_ablation::{Optimization, without};
-use zerocopy::IntoBytes;
 
 /// What a look for an answer and the pause after it count for. Whoever has sent nothing looks as
 /// often as possible: what comes next of a stream is there already.
@@ -30,15 +28,14 @@ impl State {
     /// attention word says. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { kind, target, handler, user_header, data, target_counter } = message;
-        let peer = self.peers.get_mut(target)?;
+        let &Short { user_header, data, .. } = message;
+        let peer = self.peers.get_mut(message.target)?;
         let lane = peer.lane?.as_ptr();
-        let words = if target_counter == 0 { 16 } else { 24 };
-        let len = words + user_header.len() + data.len();
+        let before = message.before();
+        let len = before + data.len();
         if len > INLINE || !user_header.len().is_multiple_of(4) {
             return None;
         }
-        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user. As much is written as was counted.
         let news = unsafe {
@@ -46,17 +43,10 @@ impl State {
                 return None;
             }
             let reserved = (*lane).reserve(len);
-            let place = reserved.bytes;
-            place.cast::<u64>().write(head.to_le());
-            place.add(8).cast::<u64>().write(handler.to_le());
-            if target_counter != 0 {
-                place.add(16).cast::<u64>().write(target_counter.to_le());
-            }
-            copy_short(user_header.as_ptr(), place.add(words), user_header.len());
-            copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
+            message.write_head(peer.take_number(), reserved.bytes);
+            copy_short(data.as_ptr(), reserved.bytes.add(before), data.len());
             (*lane).commit(reserved)
         };
-        peer.next_message = peer.next_message.wrapping_add(1);
         self.sent_in_lane(data.len());
         Some(news)
     }
@@ -80,11 +70,10 @@ impl State {
     /// rest is as with [`send_in_lane`](Self::send_in_lane).
     #[inline(always)]
     fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { kind, target, handler, user_header, data, target_counter } = message;
-        let peer = self.peers.get_mut(target)?;
+        let &Short { user_header, data, .. } = message;
+        let peer = self.peers.get_mut(message.target)?;
         let lane = peer.lane?.as_ptr();
-        let words = if target_counter == 0 { 2 } else { 3 };
-        let before = 8 * words + user_header.len();
+        let before = message.before();
         if data.len() as u64 > Short::LONGEST
             || before + data.len() <= INLINE
             || user_header.len() > USER_HEADER_OF_LONG
@@ -92,18 +81,18 @@ impl State {
         {
             return None;
         }
-        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
-        let mut line = [head.to_le(), handler.to_le(), target_counter.to_le(), 0, 0, 0, 0, 0];
-        if !user_header.is_empty() {
-            line.as_mut_bytes()[8 * words..before].copy_from_slice(user_header);
-        }
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user. There is room for a slot.
         let news = unsafe {
             if !(*lane).has_room() && !(*lane).refresh() {
                 return None;
             }
-            (*lane).send_data(Head::Line(&line, before), data)?
+            (*lane).send_parts(
+                before,
+                #[inline(always)]
+                |place| message.write_head(peer.next_message, place),
+                data,
+            )?
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.sent_in_lane(data.len());
@@ -159,7 +148,7 @@ pub(super) unsafe fn write_packet(lane: *mut SendLane, head: &[u8], data: &[u8])
         } else if head.len() + data.len() <= INLINE {
             Some((*lane).send(head, data))
         } else {
-            (*lane).send_data(Head::Bytes(head), data)
+            (*lane).send_data(head, data)
         }
     }
 }
