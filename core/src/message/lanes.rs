@@ -157,21 +157,13 @@ impl Context {
     /// The whole way of a short message, if nothing stands in it.
     #[inline(always)]
     pub(crate) fn send_at_once(&self, message: &Short<'_>) -> Attempt {
-        if message.data.len() > INLINE {
-            return self.send_long_at_once(&message.aside());
-        }
-        if !self.shared.alive.here() {
-            return Attempt::Unfit;
-        }
-        let Some(section) = self.short_section() else { return Attempt::None };
-        self.send_in_section(section, message)
-    }
-
-    #[inline(always)]
-    fn send_in_section(&self, mut section: ShortSection<'_>, message: &Short<'_>) -> Attempt {
-        match section.send_in_lane(message) {
-            Some(0) => Attempt::Sent,
-            sent => self.send_at_once_slow(section, &message.aside(), sent),
+        let (target, handler, data) = (message.target, message.handler, message.data);
+        match self.send_in_slot(message) {
+            InSlot::Sent => Attempt::Sent,
+            InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
+            InSlot::Unfit if !message.is_plain() => self.send_other(&message.aside()),
+            InSlot::Unfit if data.len() > INLINE => self.send_long_plain(target, handler, data),
+            InSlot::Unfit => self.send_plain(target, handler, data),
         }
     }
 
@@ -180,28 +172,88 @@ impl Context {
     ///
     /// Nothing beside the message is stored, and nothing is called: see [`Short`].
     #[inline(always)]
-    pub fn send_in_slot(&self, message: &Short<'_>) -> InSlot<'_> {
+    pub fn send_in_slot(&self, message: &Short<'_>) -> InSlot {
         if message.data.len() > INLINE || !self.shared.alive.here() {
             return InSlot::Unfit;
         }
         let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
         match section.send_in_lane(message) {
             Some(0) => InSlot::Sent,
-            Some(news) => InSlot::Wanted(Wanted { section, target: message.target, news }),
+            Some(news) => InSlot::Wanted(Wanted(news)),
             None => InSlot::Unfit,
         }
     }
 
-    /// The same for one that no slot has room for.
+    /// Does what the receiver of a message wants that has just been sent.
+    ///
+    /// # Errors
+    /// The receiver is gone.
+    #[cold]
     #[inline(never)]
-    fn send_long_at_once(&self, message: &Aside<'_>) -> Attempt {
+    pub fn attend(&self, target: PeerId, wanted: Wanted) -> Result<()> {
+        let mut locked = self.locked();
+        match locked.attend(target, wanted.0) {
+            Attempt::Unfit => Err(locked.link_failed(target, Status::PeerDown)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same; the message is not sent if its receiver is gone.
+    #[cold]
+    #[inline(never)]
+    fn attend_attempt(&self, target: PeerId, wanted: Wanted) -> Attempt {
+        self.locked().attend(target, wanted.0)
+    }
+
+    /// As [`send_in_slot`](Self::send_in_slot), for a message of data alone, as most are, that no
+    /// slot has room for; if it can't go this way, in any other.
+    #[inline(never)]
+    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
+        // SAFETY: whoever made the message vouched for its handler.
+        let message = unsafe { Short::plain(target, handler, data) };
+        if self.shared.alive.here()
+            && let Some(mut section) = self.outermost_section()
+        {
+            match section.send_in_data_ring(&message) {
+                Some(0) => return Attempt::Sent,
+                Some(news) => {
+                    drop(section);
+                    return self.attend_attempt(target, Wanted(news));
+                }
+                None => {}
+            }
+        }
+        self.send_plain(target, handler, data)
+    }
+
+    /// Sends a message of data alone, which travels in registers.
+    #[inline(never)]
+    fn send_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
+        // SAFETY: whoever made the message vouched for its handler.
+        let message = unsafe { Short::plain(target, handler, data) };
+        self.send_in_section(&message)
+    }
+
+    /// Sends any other.
+    #[inline(never)]
+    fn send_other(&self, message: &Aside<'_>) -> Attempt {
+        self.send_in_section(&message.short())
+    }
+
+    /// Sends a message by a thread that has the lock's bias.
+    #[inline(always)]
+    fn send_in_section(&self, message: &Short<'_>) -> Attempt {
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
         let Some(mut section) = self.short_section() else { return Attempt::None };
-        match section.send_in_data_ring(&message.short()) {
+        let sent = match message.data.len() {
+            ..=INLINE => section.send_in_lane(message),
+            _ => section.send_in_data_ring(message),
+        };
+        match sent {
             Some(0) => Attempt::Sent,
-            sent => self.attend_or_go_by_table(section, message, sent),
+            sent => self.send_in_section_slow(section, &message.aside(), sent),
         }
     }
 
@@ -220,10 +272,10 @@ impl Context {
         }
     }
 
-    /// The rest of it where the message does not fit a slot, no lane leads to the target, or the
-    /// lane's reader wants something.
+    /// The rest of it where there is no room as far as was looked, no lane leads to the target, or
+    /// the lane's reader wants something.
     #[inline(never)]
-    fn send_at_once_slow(
+    fn send_in_section_slow(
         &self,
         mut section: ShortSection<'_>,
         message: &Aside<'_>,
@@ -263,45 +315,32 @@ impl Held<'_> {
         if message.data.len() > INLINE {
             return context.try_send_short(message);
         }
+        if !context.shared.alive.here() {
+            return false;
+        }
         // SAFETY: this thread holds the lock as long as there is `self`, which code outside of core
         // has: whatever works with the state further out is lent.
-        let section = || unsafe { context.section_within() };
-        context.shared.alive.here() && context.send_in_section(section(), message) == Attempt::Sent
+        let mut section = unsafe { context.section_within() };
+        match section.send_in_lane(message) {
+            Some(0) => true,
+            sent => context.send_in_section_slow(section, &message.aside(), sent) == Attempt::Sent,
+        }
     }
 }
 
 /// How a try of [`Context::send_in_slot`] went.
-pub enum InSlot<'a> {
+pub enum InSlot {
     /// The message is on its way.
     Sent,
-    /// So it is, and its receiver wants something.
-    Wanted(Wanted<'a>),
+    /// So it is, and its receiver wants something: [`Context::attend`] does it.
+    Wanted(Wanted),
     /// It can't go this way; nothing has happened.
     Unfit,
 }
 
 /// What the receiver of a message wants of its sender: to be woken, mostly.
-pub struct Wanted<'a> {
-    section: ShortSection<'a>,
-    target: PeerId,
-    news: u32,
-}
-
-impl Wanted<'_> {
-    /// Does it.
-    ///
-    /// # Errors
-    /// The receiver is gone.
-    #[cold]
-    #[inline(never)]
-    pub fn attend(self) -> Result<()> {
-        let mut locked = self.section.keep();
-        match locked.attend(self.target, self.news) {
-            Attempt::Unfit => Err(locked.link_failed(self.target, Status::PeerDown)),
-            _ => Ok(()),
-        }
-    }
-}
+#[must_use = "the receiver may sleep"]
+pub struct Wanted(u32);
 
 impl Locked<'_> {
     /// Does what the attention word of a task asked for after a message in its lane.
