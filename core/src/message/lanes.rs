@@ -423,9 +423,9 @@ impl Locked<'_> {
     }
 
     /// Handles a message where it lies, and in a stream those behind it in the lane's slots. Goes
-    /// on with work that they have left, and says whether there was any. Then gives back the mailbox
-    /// that brought the first message, if one did. A function of its own: the loops that wait keep
-    /// their registers.
+    /// on with work that they have left, and says whether there was any. Then gives back the
+    /// mailbox that brought the first message, if one did. A function of its own: the loops that
+    /// wait keep their registers.
     ///
     /// # Safety
     /// The message was just taken from the lane: it stays in place, and its sender leaves it alone,
