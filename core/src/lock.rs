@@ -131,12 +131,6 @@ impl ContextLock {
         self.enter_slot(thread_word())
     }
 
-    /// The same unless the thread holds the lock already.
-    #[inline(always)]
-    pub(crate) fn enter_biased_outermost(&self) -> Option<Section<'_>> {
-        self.enter_biased().filter(|section| section.slot.is_some())
-    }
-
     /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
     fn enter_slot(&self, me: usize) -> Option<Section<'_>> {
@@ -148,16 +142,23 @@ impl ContextLock {
         if slot.held.load(Ordering::Relaxed) {
             return Some(Section { slot: None });
         }
+        self.hold_by(slot, me).then_some(Section { slot: Some(slot) })
+    }
+
+    /// Lets the calling thread, whose the slot is, hold the lock by it; says whether it has the
+    /// bias still.
+    #[inline(always)]
+    fn hold_by(&self, slot: &Slot, me: usize) -> bool {
         slot.held.store(true, Ordering::Relaxed);
         // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
         // one sees the change below.
         barrier::light();
-        if w.bias.load(Ordering::Relaxed) == me {
-            return Some(Section { slot: Some(slot) });
+        if self.words.bias.load(Ordering::Relaxed) == me {
+            return true;
         }
         // SYNC: nothing was done under the lock; Release as for every such store here.
         slot.held.store(false, Ordering::Release);
-        None
+        false
     }
 
     /// The slot of a thread.

@@ -49,13 +49,13 @@ impl Context {
         Some(self.in_section(self.shared.lock.enter_biased()?))
     }
 
-    /// The same unless the thread holds the lock already.
+    /// The same for the first thread that had the bias, unless it holds the lock already.
     #[inline(always)]
     pub(crate) fn outermost_section(&self) -> Option<ShortSection<'_>> {
         if without(Optimization::ShortSection) {
             return None;
         }
-        Some(self.in_section(self.shared.lock.enter_biased_outermost()?))
+        Some(self.in_section(self.shared.lock.enter_easily()?))
     }
 
     /// A section within what holds the lock already, which costs nothing.

@@ -1,7 +1,7 @@
 //! The lock as a layer above core takes it for state of its own: whoever lets go of it need not
 //! find out again how it was taken.
 
-use super::{ContextLock, Section, barrier, thread_word};
+use super::{ContextLock, Section, thread_word};
 use crate::sync::Ordering;
 use lapis_ablation::{Optimization, without};
 
@@ -45,41 +45,30 @@ impl ContextLock {
         self.release();
     }
 
-    /// Takes the lock for a moment. What runs meanwhile may take the lock again but not wait.
+    /// Begins a section that calls nothing, if that is as easy as can be: the calling thread is the
+    /// first one that had the bias, has it still, and does not hold the lock.
     #[inline(always)]
-    pub(crate) fn acquire_briefly(&self) -> Brief<'_> {
-        let quick = self.enter_quickly();
-        if !quick {
-            self.acquire_otherwise();
-        }
-        Brief { lock: self, quick }
-    }
-
-    /// Takes the lock if that is as easy as can be: the calling thread is the first one that had
-    /// the bias, has it still, and does not hold the lock.
-    #[inline(always)]
-    fn enter_quickly(&self) -> bool {
-        if without(Optimization::ShortSection) {
-            return false;
-        }
+    pub(crate) fn enter_easily(&self) -> Option<Section<'_>> {
         let (w, me) = (&*self.words, thread_word());
         let [slot, ..] = &w.slots;
         if w.bias.load(Ordering::Relaxed) != me
             || slot.thread.load(Ordering::Relaxed) != me
             || slot.held.load(Ordering::Relaxed)
         {
-            return false;
+            return None;
         }
-        slot.held.store(true, Ordering::Relaxed);
-        // As in `enter_slot`.
-        barrier::light();
-        if w.bias.load(Ordering::Relaxed) != me {
-            // SYNC: nothing was done under the lock; Release as for every such store here.
-            slot.held.store(false, Ordering::Release);
-            return false;
+        self.hold_by(slot, me).then_some(Section { slot: Some(slot) })
+    }
+
+    /// Takes the lock for a moment. What runs meanwhile may take the lock again but not wait.
+    #[inline(always)]
+    pub(crate) fn acquire_briefly(&self) -> Brief<'_> {
+        let quick = !without(Optimization::ShortSection) && self.enter_easily().is_some();
+        match quick {
+            true => self.words.depth.set(1),
+            false => self.acquire_otherwise(),
         }
-        w.depth.set(1);
-        true
+        Brief { lock: self, quick }
     }
 
     #[inline(never)]

@@ -8,11 +8,9 @@ use crate::context::{AdaptiveWait, Checked, Held, Locked, ShortSection};
 use crate::error::Result;
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
+use crate::transport::lane::{INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
 use crate::transport::{PeerId, Status};
-use crate::wire::short_head;
 use lapis_ablation::{Optimization, without};
-use zerocopy::IntoBytes;
 
 /// What a look for an answer and the pause after it count for. Whoever has sent nothing looks as
 /// often as possible: what comes next of a stream is there already.
@@ -30,15 +28,14 @@ impl State {
     /// attention word says. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { kind, target, handler, user_header, data, target_counter } = message;
-        let peer = self.peers.get_mut(target)?;
+        let &Short { user_header, data, .. } = message;
+        let peer = self.peers.get_mut(message.target)?;
         let lane = peer.lane?.as_ptr();
-        let words = if target_counter == 0 { 16 } else { 24 };
-        let len = words + user_header.len() + data.len();
+        let before = message.before();
+        let len = before + data.len();
         if len > INLINE || !user_header.len().is_multiple_of(4) {
             return None;
         }
-        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user. As much is written as was counted.
         let news = unsafe {
@@ -46,17 +43,10 @@ impl State {
                 return None;
             }
             let reserved = (*lane).reserve(len);
-            let place = reserved.bytes;
-            place.cast::<u64>().write(head.to_le());
-            place.add(8).cast::<u64>().write(handler.to_le());
-            if target_counter != 0 {
-                place.add(16).cast::<u64>().write(target_counter.to_le());
-            }
-            copy_short(user_header.as_ptr(), place.add(words), user_header.len());
-            copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
+            message.write_head(peer.take_number(), reserved.bytes);
+            copy_short(data.as_ptr(), reserved.bytes.add(before), data.len());
             (*lane).commit(reserved)
         };
-        peer.next_message = peer.next_message.wrapping_add(1);
         self.sent_in_lane(data.len());
         Some(news)
     }
@@ -80,11 +70,10 @@ impl State {
     /// rest is as with [`send_in_lane`](Self::send_in_lane).
     #[inline(always)]
     fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { kind, target, handler, user_header, data, target_counter } = message;
-        let peer = self.peers.get_mut(target)?;
+        let &Short { user_header, data, .. } = message;
+        let peer = self.peers.get_mut(message.target)?;
         let lane = peer.lane?.as_ptr();
-        let words = if target_counter == 0 { 2 } else { 3 };
-        let before = 8 * words + user_header.len();
+        let before = message.before();
         if data.len() as u64 > Short::LONGEST
             || before + data.len() <= INLINE
             || user_header.len() > USER_HEADER_OF_LONG
@@ -92,18 +81,18 @@ impl State {
         {
             return None;
         }
-        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
-        let mut line = [head.to_le(), handler.to_le(), target_counter.to_le(), 0, 0, 0, 0, 0];
-        if !user_header.is_empty() {
-            line.as_mut_bytes()[8 * words..before].copy_from_slice(user_header);
-        }
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user. There is room for a slot.
         let news = unsafe {
             if !(*lane).has_room() && !(*lane).refresh() {
                 return None;
             }
-            (*lane).send_data(Head::Line(&line, before), data)?
+            (*lane).send_parts(
+                before,
+                #[inline(always)]
+                |place| message.write_head(peer.next_message, place),
+                data,
+            )?
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.sent_in_lane(data.len());
@@ -159,7 +148,7 @@ pub(super) unsafe fn write_packet(lane: *mut SendLane, head: &[u8], data: &[u8])
         } else if head.len() + data.len() <= INLINE {
             Some((*lane).send(head, data))
         } else {
-            (*lane).send_data(Head::Bytes(head), data)
+            (*lane).send_data(head, data)
         }
     }
 }
@@ -168,21 +157,13 @@ impl Context {
     /// The whole way of a short message, if nothing stands in it.
     #[inline(always)]
     pub(crate) fn send_at_once(&self, message: &Short<'_>) -> Attempt {
-        if message.data.len() > INLINE {
-            return self.send_long_at_once(&message.aside());
-        }
-        if !self.shared.alive.here() {
-            return Attempt::Unfit;
-        }
-        let Some(section) = self.short_section() else { return Attempt::None };
-        self.send_in_section(section, message)
-    }
-
-    #[inline(always)]
-    fn send_in_section(&self, mut section: ShortSection<'_>, message: &Short<'_>) -> Attempt {
-        match section.send_in_lane(message) {
-            Some(0) => Attempt::Sent,
-            sent => self.send_at_once_slow(section, &message.aside(), sent),
+        let (target, handler, data) = (message.target, message.handler, message.data);
+        match self.send_in_slot(message) {
+            InSlot::Sent => Attempt::Sent,
+            InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
+            InSlot::Unfit if !message.is_plain() => self.send_other(&message.aside()),
+            InSlot::Unfit if data.len() > INLINE => self.send_long_plain(target, handler, data),
+            InSlot::Unfit => self.send_plain(target, handler, data),
         }
     }
 
@@ -191,28 +172,88 @@ impl Context {
     ///
     /// Nothing beside the message is stored, and nothing is called: see [`Short`].
     #[inline(always)]
-    pub fn send_in_slot(&self, message: &Short<'_>) -> InSlot<'_> {
+    pub fn send_in_slot(&self, message: &Short<'_>) -> InSlot {
         if message.data.len() > INLINE || !self.shared.alive.here() {
             return InSlot::Unfit;
         }
         let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
         match section.send_in_lane(message) {
             Some(0) => InSlot::Sent,
-            Some(news) => InSlot::Wanted(Wanted { section, target: message.target, news }),
+            Some(news) => InSlot::Wanted(Wanted(news)),
             None => InSlot::Unfit,
         }
     }
 
-    /// The same for one that no slot has room for.
+    /// Does what the receiver of a message wants that has just been sent.
+    ///
+    /// # Errors
+    /// The receiver is gone.
+    #[cold]
     #[inline(never)]
-    fn send_long_at_once(&self, message: &Aside<'_>) -> Attempt {
+    pub fn attend(&self, target: PeerId, wanted: Wanted) -> Result<()> {
+        let mut locked = self.locked();
+        match locked.attend(target, wanted.0) {
+            Attempt::Unfit => Err(locked.link_failed(target, Status::PeerDown)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same; the message is not sent if its receiver is gone.
+    #[cold]
+    #[inline(never)]
+    fn attend_attempt(&self, target: PeerId, wanted: Wanted) -> Attempt {
+        self.locked().attend(target, wanted.0)
+    }
+
+    /// As [`send_in_slot`](Self::send_in_slot), for a message of data alone, as most are, that no
+    /// slot has room for; if it can't go this way, in any other.
+    #[inline(never)]
+    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
+        // SAFETY: whoever made the message vouched for its handler.
+        let message = unsafe { Short::plain(target, handler, data) };
+        if self.shared.alive.here()
+            && let Some(mut section) = self.outermost_section()
+        {
+            match section.send_in_data_ring(&message) {
+                Some(0) => return Attempt::Sent,
+                Some(news) => {
+                    drop(section);
+                    return self.attend_attempt(target, Wanted(news));
+                }
+                None => {}
+            }
+        }
+        self.send_plain(target, handler, data)
+    }
+
+    /// Sends a message of data alone, which travels in registers.
+    #[inline(never)]
+    fn send_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
+        // SAFETY: whoever made the message vouched for its handler.
+        let message = unsafe { Short::plain(target, handler, data) };
+        self.send_in_section(&message)
+    }
+
+    /// Sends any other.
+    #[inline(never)]
+    fn send_other(&self, message: &Aside<'_>) -> Attempt {
+        self.send_in_section(&message.short())
+    }
+
+    /// Sends a message by a thread that has the lock's bias.
+    #[inline(always)]
+    fn send_in_section(&self, message: &Short<'_>) -> Attempt {
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
         let Some(mut section) = self.short_section() else { return Attempt::None };
-        match section.send_in_data_ring(&message.short()) {
+        let sent = match message.data.len() {
+            ..=INLINE => section.send_in_lane(message),
+            _ => section.send_in_data_ring(message),
+        };
+        match sent {
             Some(0) => Attempt::Sent,
-            sent => self.attend_or_go_by_table(section, message, sent),
+            sent => self.send_in_section_slow(section, &message.aside(), sent),
         }
     }
 
@@ -231,10 +272,10 @@ impl Context {
         }
     }
 
-    /// The rest of it where the message does not fit a slot, no lane leads to the target, or the
-    /// lane's reader wants something.
+    /// The rest of it where there is no room as far as was looked, no lane leads to the target, or
+    /// the lane's reader wants something.
     #[inline(never)]
-    fn send_at_once_slow(
+    fn send_in_section_slow(
         &self,
         mut section: ShortSection<'_>,
         message: &Aside<'_>,
@@ -274,45 +315,32 @@ impl Held<'_> {
         if message.data.len() > INLINE {
             return context.try_send_short(message);
         }
+        if !context.shared.alive.here() {
+            return false;
+        }
         // SAFETY: this thread holds the lock as long as there is `self`, which code outside of core
         // has: whatever works with the state further out is lent.
-        let section = || unsafe { context.section_within() };
-        context.shared.alive.here() && context.send_in_section(section(), message) == Attempt::Sent
+        let mut section = unsafe { context.section_within() };
+        match section.send_in_lane(message) {
+            Some(0) => true,
+            sent => context.send_in_section_slow(section, &message.aside(), sent) == Attempt::Sent,
+        }
     }
 }
 
 /// How a try of [`Context::send_in_slot`] went.
-pub enum InSlot<'a> {
+pub enum InSlot {
     /// The message is on its way.
     Sent,
-    /// So it is, and its receiver wants something.
-    Wanted(Wanted<'a>),
+    /// So it is, and its receiver wants something: [`Context::attend`] does it.
+    Wanted(Wanted),
     /// It can't go this way; nothing has happened.
     Unfit,
 }
 
 /// What the receiver of a message wants of its sender: to be woken, mostly.
-pub struct Wanted<'a> {
-    section: ShortSection<'a>,
-    target: PeerId,
-    news: u32,
-}
-
-impl Wanted<'_> {
-    /// Does it.
-    ///
-    /// # Errors
-    /// The receiver is gone.
-    #[cold]
-    #[inline(never)]
-    pub fn attend(self) -> Result<()> {
-        let mut locked = self.section.keep();
-        match locked.attend(self.target, self.news) {
-            Attempt::Unfit => Err(locked.link_failed(self.target, Status::PeerDown)),
-            _ => Ok(()),
-        }
-    }
-}
+#[must_use = "the receiver may sleep"]
+pub struct Wanted(u32);
 
 impl Locked<'_> {
     /// Does what the attention word of a task asked for after a message in its lane.
@@ -395,9 +423,9 @@ impl Locked<'_> {
     }
 
     /// Handles a message where it lies, and in a stream those behind it in the lane's slots. Goes
-    /// on with work that this has left, and says whether there was any. Then gives back the mailbox
-    /// that brought the first message, if one did. A function of its own: the loops that wait keep
-    /// their registers.
+    /// on with work that they have left, and says whether there was any. Then gives back the
+    /// mailbox that brought the first message, if one did. A function of its own: the loops that
+    /// wait keep their registers.
     ///
     /// # Safety
     /// The message was just taken from the lane: it stays in place, and its sender leaves it alone,
@@ -416,23 +444,22 @@ impl Locked<'_> {
         let most = if mailbox.is_null() { most } else { 1 };
         let mut left = most;
         self.dispatching = 1;
-        loop {
-            // SAFETY: message and lane are alive and this task's, by the contract above. A lane
-            // that a handler has taken out of use lives until its transport's next poll.
-            unsafe {
-                if mailbox.is_null() {
-                    (*lane).look_ahead();
-                }
+        // SAFETY: message and lane are alive and this task's, by the contract above. A lane that a
+        // handler has taken out of use lives until its transport's next poll. What was taken before
+        // a message is done with.
+        unsafe {
+            if mailbox.is_null() {
+                (*lane).look_ahead();
+            }
+            loop {
                 self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
-            }
-            left -= 1;
-            if left == 0 || self.has_work() || self.shared().lock_is_wanted() {
-                break;
-            }
-            // SAFETY: the lane is alive and this task's; what was taken last is done with.
-            match unsafe { (*lane).take_next() } {
-                Some(next) => (data, len) = next,
-                None => break,
+                left -= 1;
+                if left == 0 || self.shared().lock_is_wanted() {
+                    break;
+                }
+                let Some(next) = (*lane).take_next() else { break };
+                (data, len) = next;
+                (*lane).look_ahead();
             }
         }
         self.dispatching = 0;

@@ -2,7 +2,8 @@
 
 use crate::context::HandlerId;
 use crate::transport::PeerId;
-use crate::wire::ShortKind;
+use crate::transport::lane::copy_short;
+use crate::wire::{ShortKind, short_head};
 
 /// An active message, or a put, whose bytes are copied at once and of which nobody at the origin
 /// wants to hear again.
@@ -67,6 +68,39 @@ impl<'a> Short<'a> {
     pub(crate) fn aside(&self) -> Aside<'a> {
         let &Self { kind, target, handler, user_header, data, target_counter } = self;
         Aside { kind, target, handler, user_header, data, target_counter }
+    }
+
+    /// Whether it is an active message of data alone, as most are.
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.kind == ShortKind::Am && self.user_header.is_empty() && self.target_counter == 0
+    }
+
+    /// How many bytes go before the data.
+    #[inline(always)]
+    pub(super) fn before(&self) -> usize {
+        let words = if self.target_counter == 0 { 16 } else { 24 };
+        words + self.user_header.len()
+    }
+
+    /// Writes what goes before the data of message `number`.
+    ///
+    /// # Safety
+    /// `place` is divisible by 8 and writable for as many bytes as [`before`](Self::before) says.
+    #[inline(always)]
+    pub(super) unsafe fn write_head(&self, number: u32, place: *mut u8) {
+        let &Self { kind, handler, user_header, target_counter, .. } = self;
+        let head = short_head(kind, number, user_header.len(), target_counter != 0);
+        // SAFETY: as much is written as was counted.
+        unsafe {
+            place.cast::<u64>().write(head.to_le());
+            place.add(8).cast::<u64>().write(handler.to_le());
+            if target_counter != 0 {
+                place.add(16).cast::<u64>().write(target_counter.to_le());
+            }
+            let words = self.before() - user_header.len();
+            copy_short(user_header.as_ptr(), place.add(words), user_header.len());
+        }
     }
 
     /// Data beyond this length, in bytes, don't count as short.

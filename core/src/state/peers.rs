@@ -140,6 +140,14 @@ impl Peer {
         }
     }
 
+    /// The number of a message that is being sent to it.
+    #[inline(always)]
+    pub(crate) fn take_number(&mut self) -> u32 {
+        let number = self.next_message;
+        self.next_message = number.wrapping_add(1);
+        number
+    }
+
     /// Two numbers: one that changes when a message of its is done here, and one that changes when
     /// anything else comes from it.
     pub(crate) fn signs_of_life(&self) -> [u32; 2] {

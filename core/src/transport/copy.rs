@@ -14,7 +14,7 @@ pub(super) type Raw<Word> = MaybeUninit<Word>;
 /// Shorter copies are left to the C library.
 const LONG: usize = 1024;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Copies bytes that will be used soon, here or on another core.
 ///

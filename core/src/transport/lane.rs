@@ -32,7 +32,7 @@
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport.
 //! Core and transport change it alternately, both under the context's lock.
 
-use super::copy::{Raw, copy_long, store_past_caches};
+use super::copy::{LINE, Raw, copy_long, store_past_caches};
 #[cfg(all(test, loom))]
 use super::types::PeerId;
 #[cfg(test)]
@@ -79,54 +79,48 @@ impl ReceiveLanes {
     }
 }
 
-/// The first part of a message that goes into a data ring.
-#[derive(Clone, Copy, Debug)]
-pub enum Head<'a> {
-    /// Any bytes.
-    Bytes(&'a [u8]),
-    /// So many bytes of a line, at most all: copied whole, which needs no question for its length.
-    Line(&'a [u64; 8], usize),
-}
-
-impl Head<'_> {
-    /// How many bytes it has.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::Line(_, len) => *len,
-        }
-    }
-
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// Puts the two parts of a message into a data ring, bypassing the caches if there are `past` bytes
-/// or more and `past` is not 0.
+/// Puts the two parts of a message into a data ring, bypassing the caches if the second one has
+/// `past` bytes or more and `past` is not 0.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
 /// end; it overlaps neither slice.
 #[inline(always)]
-pub unsafe fn store_message(head: Head<'_>, body: &[u8], to: *mut u8, past: u32) {
-    // SAFETY: the place is as `store_past_caches` wants it, has room for both parts, and is a line
-    // at least.
+pub unsafe fn store_message(head: &[u8], body: &[u8], to: *mut u8, past: u32) {
+    // SAFETY: this function demands what `store_parts` does, and the head has that length.
     unsafe {
-        let bytes = match head {
-            Head::Bytes(bytes) => bytes,
-            Head::Line(line, len) => &line.as_bytes()[..len],
-        };
-        if past != 0 && body.len() >= LEAST_PAST_CACHES.max(past as usize) {
-            return store_past_caches(bytes, body, to);
+        store_parts(
+            head.len(),
+            |place| place.copy_from_nonoverlapping(head.as_ptr(), head.len()),
+            body,
+            to,
+            past,
+        );
+    }
+}
+
+/// The same where `write` writes the first part, of `before` bytes. It gets an address that is
+/// divisible by 8.
+///
+/// # Safety
+/// As for [`store_message`]; `write` writes `before` bytes and no more.
+#[inline(always)]
+unsafe fn store_parts(before: usize, write: impl FnOnce(*mut u8), body: &[u8], to: *mut u8, past: u32) {
+    // SAFETY: the place is as `store_past_caches` wants it, and has room for both parts; what a
+    // line has room for is first written there.
+    unsafe {
+        // One question for most messages, which are shorter.
+        if body.len() >= LEAST_PAST_CACHES {
+            if past != 0 && body.len() >= past as usize && before <= LINE {
+                let mut line = [0u64; LINE / 8];
+                write(line.as_mut_ptr().cast());
+                return store_past_caches(&line.as_bytes()[..before], body, to);
+            }
+            write(to);
+            return copy_long(body.as_ptr(), to.add(before), body.len());
         }
-        match head {
-            Head::Bytes(bytes) => to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
-            Head::Line(line, _) => to.cast::<[u64; 8]>().write(*line),
-        }
-        copy_long(body.as_ptr(), to.add(bytes.len()), body.len());
+        write(to);
+        to.add(before).copy_from_nonoverlapping(body.as_ptr(), body.len());
     }
 }
 

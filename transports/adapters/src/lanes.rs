@@ -23,7 +23,7 @@
 use crate::fifo::{Places, SLEEPS};
 use lapis_copies::{Copies, StorePolicy};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
-use lapis_core::transport::lane::{Head as Bytes, INLINE, RingLayout, Slot, copy_short, store_message};
+use lapis_core::transport::lane::{INLINE, RingLayout, Slot, copy_short, store_message};
 use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, is_ring};
 use rustix::process::{Pid, getpid};
 
@@ -339,7 +339,7 @@ impl Outgoing {
                     *wanted = len;
                     return Sent::NoRoom;
                 };
-                store_message(Bytes::Bytes(head), body, place, policy.past());
+                store_message(head, body, place, policy.past());
                 tx.publish_data(len);
             }
         }

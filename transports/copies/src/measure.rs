@@ -10,7 +10,7 @@ use crate::LEAST_PAST;
 use crate::trial::{Figures, Row, Trial, is_away};
 use lapis_core::sync::{AtomicU64, CachePadded, Ordering, spin_loop};
 use lapis_core::transport::copy::copy_long;
-use lapis_core::transport::lane::{Head, store_message};
+use lapis_core::transport::lane::store_message;
 use lapis_cross_memory::{Access, copy};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::time::{Duration, Instant};
@@ -310,7 +310,7 @@ fn send(pair: &Pair, way: Way, bytes: usize, number: u64) {
             Way::Line | Way::Attach => {}
             _ => {
                 let from = std::slice::from_raw_parts(pair.ends[0].0, bytes);
-                store_message(Head::Bytes(&[]), from, place(pair, bytes, number), past);
+                store_message(&[], from, place(pair, bytes, number), past);
             }
         }
     }

@@ -72,7 +72,7 @@ unsafe fn send_data(
         };
         match sent {
             InSlot::Sent => return LAPI_SUCCESS,
-            InSlot::Wanted(wanted) => return attend(wanted),
+            InSlot::Wanted(wanted) => return attend(instance, tgt, wanted),
             InSlot::Unfit => {}
         }
     }
@@ -106,8 +106,8 @@ unsafe fn send_data_otherwise(
 /// Does what the receiver of a message wants.
 #[cold]
 #[inline(never)]
-fn attend(wanted: Wanted<'_>) -> c_int {
-    code(wanted.attend().map_err(failure::of))
+fn attend(instance: &Instance, tgt: c_uint, wanted: Wanted) -> c_int {
+    code(instance.context.attend(tgt, wanted).map_err(failure::of))
 }
 
 /// Any active message.

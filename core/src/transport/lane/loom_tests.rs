@@ -225,7 +225,7 @@ fn send_all(long: &Long, lengths: &[usize]) {
                 } else {
                     // SYNC: as transports do it: pairs with `ReceiveLane::release`.
                     tx.data.limit = data_tail.load(Ordering::Acquire) + RING as u64;
-                    tx.send_data(Head::Bytes(&[]), &body).is_some()
+                    tx.send_data(&[], &body).is_some()
                 }
         } {
             thread::yield_now();

@@ -64,6 +64,10 @@ impl RingLayout {
             _ if len < self.medium.below => self.medium.part,
             _ => self.size,
         };
+        if at + len <= part {
+            return pos;
+        }
+        // Behind that part, or at its end.
         let end = if at <= part { part } else { self.size };
         if at + len > end { pos + (self.size - at) as u64 } else { pos }
     }

@@ -1,7 +1,7 @@
 //! The writing end of a lane.
 
 use super::{
-    DataOut, Head, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, index, store_message,
+    DataOut, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, index, store_parts,
 };
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
@@ -148,13 +148,33 @@ impl SendLane {
     /// # Safety
     /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
     #[inline(always)]
-    pub unsafe fn send_data(&mut self, head: Head<'_>, body: &[u8]) -> Option<u32> {
-        let len = head.len() + body.len();
+    pub unsafe fn send_data(&mut self, head: &[u8], body: &[u8]) -> Option<u32> {
+        let write = |place: *mut u8| {
+            // SAFETY: the place has room for the first part.
+            unsafe { place.copy_from_nonoverlapping(head.as_ptr(), head.len()) }
+        };
+        // SAFETY: this function demands what `send_parts` does, and the head has that length.
+        unsafe { self.send_parts(head.len(), write, body) }
+    }
+
+    /// The same where `write` writes the first part, of `before` bytes.
+    ///
+    /// # Safety
+    /// As for [`send_data`](Self::send_data); `write` writes `before` bytes and no more. The
+    /// address that it gets is divisible by 8.
+    #[inline(always)]
+    pub(crate) unsafe fn send_parts(
+        &mut self,
+        before: usize,
+        write: impl FnOnce(*mut u8),
+        body: &[u8],
+    ) -> Option<u32> {
+        let len = before + body.len();
         // SAFETY: the place begins at a cache line, and no other message has a part of the line in
         // which its bytes end.
         unsafe {
             let (place, end) = self.data.room(len)?;
-            store_message(head, body, place, self.data.far);
+            store_parts(before, write, body, place, self.data.far);
             self.data.next = end;
             Some(self.publish_elsewhere(len))
         }

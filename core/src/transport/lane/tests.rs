@@ -104,7 +104,7 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
             assert!(tx.has_room() || tx.refresh());
             let len = INLINE + 1 + round * 7 % (RING / 4 - INLINE);
             let (first, second) = if round % 2 == 0 { (24, len - 24) } else { (0, len) };
-            let head = if first == 0 { Head::Bytes(&[]) } else { Head::Line(&line, first) };
+            let head = &line.as_bytes()[..first];
             let mut sent = tx.send_data(head, &body[..second]);
             if sent.is_none() {
                 // As the transport does.
@@ -117,11 +117,30 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
             assert_eq!((got.len(), &got[..first]), (len, &line.as_bytes()[..first]));
             assert_eq!(&got[first..], &body[..second], "message {round}");
         }
-        assert_eq!(tx.send_data(Head::Bytes(&[0; 8]), &body), None, "longer than the ring allows");
+        assert_eq!(tx.send_data(&[0; 8], &body), None, "longer than the ring allows");
         tx.data.longest = 500;
-        assert_eq!(tx.send_data(Head::Bytes(&[]), &body[..501]), None, "longer than the reader takes");
+        assert_eq!(tx.send_data(&[], &body[..501]), None, "longer than the reader takes");
         slots[index(100, 3)].head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
         assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
+    }
+}
+
+#[test]
+fn both_parts_of_a_message_lie_one_behind_the_other_however_they_are_stored() {
+    let body: Vec<u8> = (0..3 * RING).map(|at| (at % 251) as u8).collect();
+    let mut place: Vec<MailboxLine> = (0..2 * RING / 64).map(|_| MailboxLine::default()).collect();
+    let to = place.as_mut_ptr().cast::<u8>();
+    for (before, len) in [(0, 1 << 10), (24, 1000), (24, 1 << 10), (24, 5000), (64, 2000), (100, 2000)] {
+        for past in [0, 1 << 10, 4 << 10] {
+            let (head, body) = (&body[7..7 + before], &body[..len]);
+            // SAFETY: the place begins with a line, and is longer than both parts.
+            let got = unsafe {
+                to.write_bytes(0, 2 * RING);
+                store_message(head, body, to, past);
+                std::slice::from_raw_parts(to, before + len)
+            };
+            assert_eq!(got, [head, body].concat(), "{before} and {len} bytes, past the caches from {past}");
+        }
     }
 }
 

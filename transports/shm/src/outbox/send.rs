@@ -7,7 +7,7 @@ use crate::transport::Shm;
 use crate::wake::{self, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
 use lapis_copies::StorePolicy;
 use lapis_core::sync::Ordering;
-use lapis_core::transport::lane::{Head, INLINE, SendLane, store_message};
+use lapis_core::transport::lane::{INLINE, SendLane, store_message};
 use lapis_core::transport::{PeerId, Status};
 use std::os::fd::AsRawFd;
 
@@ -41,7 +41,7 @@ impl Shm {
             debug_assert_eq!(into.len(), len);
             // SAFETY: `into` has room for both. Long bodies get places in data rings, in which
             // messages begin at cache lines and have the last one to themselves.
-            unsafe { store_message(Head::Bytes(head), body, into.as_mut_ptr(), policy.past()) };
+            unsafe { store_message(head, body, into.as_mut_ptr(), policy.past()) };
         };
         self.send_slow(dense, len, &mut pack)
     }
