@@ -2,6 +2,7 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
+use crate::company::Waiting;
 use crate::daemon::Registration;
 use crate::direct::Own;
 use crate::events::{Due, Fast, Pending};
@@ -100,6 +101,8 @@ pub(crate) struct Port {
     pub(crate) stirred: Vec<usize>,
     /// Somebody waits for it.
     pub(crate) urgent: bool,
+    /// Messages that wait for company.
+    pub(crate) company: Option<Waiting>,
     pub(crate) buffers: Buffers,
     /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
     pub(crate) waiting: VecDeque<(usize, usize)>,
@@ -176,6 +179,7 @@ impl Port {
             recent: (u32::MAX, 0),
             stirred: Vec::new(),
             urgent: false,
+            company: None,
             buffers: Buffers::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
@@ -267,6 +271,7 @@ impl Port {
         while self.is_under_way() && linger.goes_on(Instant::now()) {
             self.poll();
             // Events that nobody reads any more are no reason to wait.
+            self.events.clear();
             self.tend(true);
             self.net.flush();
             std::thread::yield_now();
@@ -325,6 +330,7 @@ impl Port {
             self.events.push_back(Pending::Violation(crate::abi::kind::RECV_TOKEN_VIOLATION));
             return;
         }
+        self.send_company();
         self.buffers.provided += 1;
         self.buffers.free[priority][size].push_back(Buffer { at, tag });
         if !self.waiting.is_empty() {
@@ -356,7 +362,8 @@ fn secret() -> Result<[u8; 32], Status> {
 
 /// A port's window, and what that has on an Ethernet.
 fn window_of(opened: &mut OpenPort, key: Key) -> std::io::Result<(Window, Option<Wire>)> {
-    let window = Window::open(opened.parts.try_clone()?)?;
+    let mut window = Window::open(opened.parts.try_clone()?)?;
+    window.fifo().spare_fences();
     let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
     Ok((window, wire.transpose()?))
 }
