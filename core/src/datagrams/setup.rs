@@ -107,6 +107,8 @@ impl Datagrams {
             // Greetings, if there are any.
             waiting: usize::from(parties.peers.iter().any(|(_, epoch)| epoch.is_none())),
             flushed: 0,
+            looked: 0,
+            unlooked: 0,
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
