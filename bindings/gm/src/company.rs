@@ -15,7 +15,7 @@ use crate::memory::memory;
 use crate::net::FEW;
 use crate::outgoing::message_head;
 use crate::port::Port;
-use crate::stream::{Link, Op, Outgoing};
+use crate::stream::{Company, Link, Op, Outgoing};
 use crate::wire::{Head, Kind};
 use lapis_core::transport::lane::{INLINE, copy_short};
 
@@ -26,15 +26,6 @@ const BEFORE: usize = 2;
 const ROOM: usize = INLINE - EPOCHS - Kind::Company.head();
 
 const _: () = assert!(FAST_MAX <= u8::MAX as usize && BEFORE + FAST_MAX <= ROOM);
-
-/// Messages that wait for company: the last ones of a stream.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    peer: usize,
-    priority: usize,
-    /// What they take, with what is before each.
-    bytes: usize,
-}
 
 /// What a message takes in company. `None`: it goes alone.
 #[inline]
@@ -59,7 +50,7 @@ impl Port {
     /// The same unless what waits is of this stream, to which a message is about to be added.
     #[inline(always)]
     pub(crate) fn send_other_company(&mut self, to: usize, of: usize) {
-        if let Some(Waiting { peer, priority, .. }) = self.company
+        if let Some(Company { peer, priority, .. }) = self.company
             && (peer, priority) != (to, of)
         {
             self.send_those_waiting();
@@ -68,7 +59,7 @@ impl Port {
 
     #[inline(never)]
     fn send_those_waiting(&mut self) {
-        if let Some(Waiting { peer, .. }) = self.company.take() {
+        if let Some(Company { peer, .. }) = self.company.take() {
             self.pump(peer);
             self.net.flush();
         }
@@ -77,14 +68,14 @@ impl Port {
     /// Has the message that was just taken wait for company. False: it is to leave at once.
     #[inline]
     pub(crate) fn waits_for_company(&mut self, peer: usize, priority: usize) -> bool {
-        let Some(Waiting { bytes: before, .. }) = self.company.take().or_else(|| {
+        let Some(Company { bytes: before, .. }) = self.company.take().or_else(|| {
             let stream = &self.peers[peer].out[priority];
             let alone = stream.messages.len() <= FEW || stream.announced + 1 != stream.messages.len();
             (!alone
                 && self.peers[peer].link == Link::Up
                 && stream.may_go_by_lane(0)
                 && self.net.has_lane(peer))
-            .then_some(Waiting { peer, priority, bytes: 0 })
+            .then_some(Company { peer, priority, bytes: 0 })
         }) else {
             return false;
         };
@@ -94,7 +85,7 @@ impl Port {
         let bytes = before + own;
         // Whether there is room for another one like it.
         if bytes + own <= ROOM {
-            self.company = Some(Waiting { peer, priority, bytes });
+            self.company = Some(Company { peer, priority, bytes });
             return true;
         }
         false

@@ -2,7 +2,6 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
-use crate::company::Waiting;
 use crate::daemon::Registration;
 use crate::direct::Own;
 use crate::events::{Due, Fast, Pending};
@@ -10,7 +9,7 @@ use crate::linger::Linger;
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
 use crate::settings::Settings;
-use crate::stream::{Buffer, Peer, task};
+use crate::stream::{Buffer, Company, Peer, task};
 use crate::watch;
 use lapis_adapters::bell::Bell;
 use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
@@ -102,7 +101,7 @@ pub(crate) struct Port {
     /// Somebody waits for it.
     pub(crate) urgent: bool,
     /// Messages that wait for company.
-    pub(crate) company: Option<Waiting>,
+    pub(crate) company: Option<Company>,
     pub(crate) buffers: Buffers,
     /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
     pub(crate) waiting: VecDeque<(usize, usize)>,
@@ -151,8 +150,7 @@ impl Port {
     /// Opens a port of a board.
     pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
         check_number(number)?;
-        let secret = secret()?;
-        let key = Key::of_job(&secret, LABEL);
+        let (secret, key) = secret_and_key()?;
         let daemon = Arc::new(Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?);
         let wish = PortWish { node: &settings.node, board, port: number, name };
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
@@ -352,12 +350,13 @@ fn short(board: u32, number: u32, why: &std::io::Error) -> Status {
     Status::OutOfMemory
 }
 
-/// What all programs of this user know.
-fn secret() -> Result<[u8; 32], Status> {
-    lapis_core::bootstrap::user_secret().map_err(|e| {
+/// What all programs of this user know, and the key to their windows that is made from it.
+fn secret_and_key() -> Result<([u8; 32], Key), Status> {
+    let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
         tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
         Status::InternalError
-    })
+    })?;
+    Ok((secret, Key::of_job(&secret, LABEL)))
 }
 
 /// A port's window, and what that has on an Ethernet.

@@ -18,8 +18,8 @@ const ENOUGH: usize = 8 << 10;
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
 
-/// Of packets that find others waiting, one in so many looks at the clock, which takes as long as an
-/// eighth of the rest of a short packet's way.
+/// Of packets that find others waiting, one in so many looks at the clock, which takes as long as
+/// an eighth of the rest of a short packet's way.
 pub(super) const LOOKS: u32 = 4;
 
 impl Datagrams {
@@ -36,9 +36,12 @@ impl Datagrams {
         self.submit(link, peer, head, Body::Copy(body), NO_TOKEN, hold)
     }
 
-    /// Takes a packet whose body stays where it is until [`Event::Acked`](crate::reliable::Event::Acked) or
-    /// [`Event::Purged`](crate::reliable::Event::Purged) has named `token` as often as it was given. More is coming before
-    /// the next [`flush`](Self::flush), which is certain.
+    /// Takes a packet whose body stays where it is until [`Event::Acked`] or [`Event::Purged`] has
+    /// named `token` as often as it was given. More is coming before the next
+    /// [`flush`](Self::flush), which is certain.
+    ///
+    /// [`Event::Acked`]: crate::reliable::Event::Acked
+    /// [`Event::Purged`]: crate::reliable::Event::Purged
     ///
     /// # Safety
     /// The body is readable until then; once it has arrived it may change.

@@ -47,8 +47,8 @@ impl Owner {
         Self { at, next, given_back: next, stuck: None, refused, left: 0, garbage: 0, spares: false }
     }
 
-    /// Spares senders by lanes their fences, and takes longer to fall asleep for it: for owners that
-    /// rarely sleep. To be called before anybody can send.
+    /// Spares senders by lanes their fences, and takes longer to fall asleep for it: for owners
+    /// that rarely sleep. To be called before anybody can send.
     pub fn spare_fences(&mut self) {
         self.spares = membarrier::register();
         if self.spares {
