@@ -32,11 +32,24 @@ impl Port {
             tracing::debug!(target: "lapis::gm", "a unit of {} bytes that can't be read", unit.len());
             return false;
         };
-        if head.kind == Kind::Message && self.short_message(peer, &head, bytes) {
-            return true;
+        match head.kind {
+            Kind::Message => self.message(peer, &head, bytes),
+            Kind::Bundle => self.bundle(peer, &head, bytes),
+            _ => {
+                self.any_unit(peer, head, bytes);
+                false
+            }
         }
-        self.any_unit(peer, head, bytes);
-        false
+    }
+
+    /// Takes a message that lies in its unit. The answer is that of [`unit`](Self::unit).
+    #[inline]
+    pub(crate) fn message(&mut self, peer: usize, head: &Head, bytes: &[u8]) -> bool {
+        let short = self.short_message(peer, head, bytes);
+        if !short {
+            self.any_unit(peer, *head, bytes);
+        }
+        short
     }
 
     /// Delivers a short message whose turn it is, if there is nothing else to it: what becomes of
@@ -107,6 +120,7 @@ impl Port {
                 }
             }
             Kind::Failed => self.failed(peer, &head),
+            Kind::Bundle => {}
         }
     }
 

@@ -4,8 +4,8 @@
 //! there, and nothing changes places (docs/hps.md). So a unit needs no number, no acknowledgement
 //! and no copy from which it could be sent again. What the engine alone can do it does: it finds
 //! out in which lives two ports are, and carries units before that is known, to other hosts, while
-//! an adapter is down, where no lane is free, and short messages in company. The numbers of a
-//! stream put into order what takes both ways.
+//! an adapter is down, and where no lane is free. The numbers of a stream put into order what takes
+//! both ways.
 //!
 //! ```text
 //!   0              4              8
@@ -20,7 +20,7 @@ use lapis_adapters::lanes::Arrival;
 use lapis_adapters::soft::InLane;
 
 /// Bytes before a unit: the engine's epochs of sender and receiver.
-const EPOCHS: usize = 8;
+pub(crate) const EPOCHS: usize = 8;
 
 /// Bytes of a long message in one part.
 pub(crate) const PART: usize = 32 << 10;
@@ -39,9 +39,61 @@ fn task_of(name: u64) -> u32 {
     name.wrapping_sub(1) as u32
 }
 
+/// What is before a unit's bytes in a lane, and how long it is.
+#[inline]
+fn front_of((own, theirs): (u32, u32), head: &Head) -> ([u8; EPOCHS + LONG], usize) {
+    let (encoded, len) = head.encode();
+    let mut front = [0; EPOCHS + LONG];
+    front[..EPOCHS / 2].copy_from_slice(&own.to_le_bytes());
+    front[EPOCHS / 2..EPOCHS].copy_from_slice(&theirs.to_le_bytes());
+    front[EPOCHS..].copy_from_slice(&encoded);
+    (front, EPOCHS + len)
+}
+
+/// Whether a lane has taken a unit. `None`: there is none.
+#[inline]
+fn taken(sent: InLane) -> Option<bool> {
+    match sent {
+        InLane::Sent => Some(true),
+        InLane::NoRoom => Some(false),
+        InLane::NoLane => None,
+    }
+}
+
 impl Net {
-    /// Hands a unit to the lane of a peer on this host, which copies it. False: it is a part of a
-    /// long message, for which there is no room at present. `None`: it goes through the engine.
+    /// Whether short messages to the peer at this place may go by a lane.
+    #[inline]
+    pub(crate) fn has_lane(&mut self, place: usize) -> bool {
+        self.lanes && !self.outlets.loses() && self.outlets.near(place).is_some()
+    }
+
+    /// Hands a bundle to the lane of a peer on this host: `write` writes so many bytes
+    /// behind the head. The answer is that of [`submit_to_lane`](Self::submit_to_lane).
+    #[inline]
+    pub(crate) fn bundle_to_lane(
+        &mut self,
+        (task, place): (u32, usize),
+        head: &Head,
+        len: usize,
+        write: impl FnOnce(*mut u8),
+    ) -> Option<bool> {
+        if !self.has_lane(place) {
+            return None;
+        }
+        let sender = self.outlets.near(place)?;
+        let (front, first) = front_of(self.engine.epochs(task)?, head);
+        let sent = sender.write_in_lane(self.name, first + len, |place| {
+            // SAFETY: there is room for all bytes.
+            unsafe {
+                place.copy_from_nonoverlapping(front.as_ptr(), first);
+                write(place.add(first));
+            }
+        });
+        taken(sent)
+    }
+
+    /// Hands a unit to the lane of a peer on this host, which copies it. False: there is no
+    /// room at present. `None`: it goes through the engine.
     #[inline]
     pub(crate) fn submit_to_lane(
         &mut self,
@@ -54,20 +106,8 @@ impl Net {
         }
         // An adapter that is down carries nothing: the engine knows how to wait for it.
         let sender = self.outlets.near(place)?;
-        let (own, theirs) = self.engine.epochs(task)?;
-        let (encoded, len) = head.encode();
-        let mut front = [0; EPOCHS + LONG];
-        front[..EPOCHS / 2].copy_from_slice(&own.to_le_bytes());
-        front[EPOCHS / 2..EPOCHS].copy_from_slice(&theirs.to_le_bytes());
-        front[EPOCHS..].copy_from_slice(&encoded);
-        match sender.send_in_lane(self.name, &front[..EPOCHS + len], bytes) {
-            InLane::Sent => Some(true),
-            // A port that is not called again has said what it can: the engine's queue and the FIFO
-            // have room for the rest.
-            InLane::NoRoom if head.kind != Kind::Part => None,
-            InLane::NoRoom => Some(false),
-            InLane::NoLane => None,
-        }
+        let (front, len) = front_of(self.engine.epochs(task)?, head);
+        taken(sender.send_in_lane(self.name, &front[..len], bytes))
     }
 
     /// Gives back what was taken from lanes, and wakes those who sleep until there is room.

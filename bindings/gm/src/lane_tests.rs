@@ -3,10 +3,12 @@
 //! where it does not.
 
 use crate::events::Pending;
+use crate::net::FEW;
 use crate::port::Port;
 use crate::rubbish_tests::{Random, daemon};
 use crate::settings::Settings;
 use crate::stream::{Op, Teller};
+use crate::wire::{Head, Kind};
 use crate::wish::Wish;
 use lapis_testing::Patience;
 use std::time::Duration;
@@ -103,6 +105,14 @@ impl Two {
         two
     }
 
+    /// Both know in which life the other one is: whom the engine greets it hears of soon.
+    fn meet(&mut self) {
+        while self.from.net.engine.epochs(crate::stream::task(self.to.node, 4)).is_none() {
+            self.from.poll();
+            self.to.poll();
+        }
+    }
+
     fn send(&mut self, priority: usize, len: usize) {
         let number = self.sent[priority];
         self.sent[priority] += 1;
@@ -164,24 +174,82 @@ impl Two {
 fn short_messages_go_past_the_engine_once_two_ports_know_each_other() {
     let (daemon, _handle) = daemon("past");
     let mut two = Two::open(&daemon);
-    // Whom the engine greets it hears of soon.
-    while two.from.net.engine.epochs(crate::stream::task(two.to.node, 4)).is_none() {
-        two.from.poll();
-        two.to.poll();
-    }
+    two.meet();
     let before = two.by_engine();
     for len in [0, 8, 128, 129, 2000, 2100, ROOM] {
         two.send(0, len);
         two.receive(1);
     }
-    assert_eq!(two.by_engine(), before);
-    // Those that follow each other closely go in company, and the next one alone again.
+    // Those that follow each other closely go in bundles, and the next one alone again.
     (0..30).for_each(|_| two.send(0, 8));
     two.receive(30);
-    let before = two.by_engine();
     two.send(0, 8);
     two.receive(1);
     assert_eq!(two.by_engine(), before);
+}
+
+#[test]
+fn a_bundle_leaves_when_its_slot_is_full_or_with_the_next_call() {
+    let (daemon, _handle) = daemon("bundle");
+    let mut two = Two::open(&daemon);
+    two.meet();
+    (0..FEW + 2).for_each(|_| two.send(0, 8));
+    assert_eq!(two.take(), FEW, "the first few leave at once, and the others wait");
+    assert_eq!(two.take(), 0);
+    two.from.poll();
+    assert_eq!(two.take(), 2, "they leave with the next call");
+    two.receive(0);
+    (0..30).for_each(|_| two.send(0, 8));
+    let at_once = two.take() + two.take();
+    assert!((FEW + 10..30).contains(&at_once), "full places leave: {at_once}");
+    // To another stream, which has no bundle.
+    two.send(1, 8);
+    assert_eq!(two.take() + two.take(), 31 - at_once, "any other message is a call, too");
+    two.receive(0);
+    // One that is too long for a bundle takes what waits along, in order.
+    (0..FEW + 1).for_each(|_| two.send(0, 8));
+    two.send(0, 129);
+    assert_eq!(two.take(), FEW + 2);
+    two.receive(0);
+}
+
+#[test]
+fn what_a_port_has_sent_before_it_was_closed_is_read_whatever_waits_for_the_program() {
+    let (daemon, _handle) = daemon("closed");
+    let mut two = Two::open(&daemon);
+    two.meet();
+    (0..30).for_each(|_| two.send(0, 8));
+    two.from.poll();
+    let Two { from, mut to, messages, buffers, .. } = two;
+    to.poll();
+    let peer = to.peer(from.node, from.number);
+    drop(from);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while to.peers[peer].link != crate::stream::Link::Down {
+        assert!(!patience.is_over(), "its end is not seen");
+        to.poll();
+    }
+    let received = to.events.iter().filter(|event| matches!(event, Pending::Received(_))).count();
+    assert_eq!(received, 30);
+    drop((to, messages, buffers));
+}
+
+#[test]
+fn a_bundle_that_is_cut_off_is_read_as_far_as_it_goes() {
+    let (daemon, _handle) = daemon("cut-off");
+    let mut two = Two::open(&daemon);
+    let peer = two.to.peer(two.from.node, 2);
+    let next = two.to.peers[peer].ins[0].next;
+    let head = Head::new(Kind::Bundle, 0, two.to.peers[peer].ins[0].generation, next);
+    let (head, len) = head.encode();
+    let bundle = |rest: &[u8]| [&head[..len], &[SHORT as u8, 1, 2, SHORT as u8, 1, 4], rest].concat();
+    // No such size, a message that is longer than what is left, half of what is before one.
+    for (at, rest) in [&[32u8, 0][..], &[SHORT as u8, 4, 0, 0], &[SHORT as u8]].into_iter().enumerate() {
+        two.to.peers[peer].ins[0].next = next;
+        assert!(two.to.unit(peer, &bundle(rest)));
+        assert_eq!(two.to.peers[peer].ins[0].next, next + 2);
+        assert_eq!(two.to.events.len(), 2 * (at + 1));
+    }
 }
 
 #[test]

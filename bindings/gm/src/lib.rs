@@ -9,6 +9,7 @@ pub mod abi;
 pub mod alarm;
 mod alarms;
 mod api;
+mod bundle;
 mod daemon;
 pub mod diagnostics;
 mod direct;

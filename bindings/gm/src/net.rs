@@ -30,11 +30,11 @@ const OWN_UNITS: usize = 256;
 /// Bytes of a unit to the port itself.
 const OWN_ROOM: usize = 16 << 10;
 
-/// So many bytes are company enough: they leave while the program makes more.
+/// So many bytes are enough: they leave while the program makes more.
 const ENOUGH: usize = 1 << 10;
 
 /// A unit leaves at once if no more than this many are not acknowledged, itself included. Others
-/// follow each other closely, and wait for company.
+/// follow each other closely, and wait for others.
 pub(crate) const FEW: usize = 4;
 
 /// A unit leaves at once if the last datagrams left longer ago than this.
@@ -102,7 +102,7 @@ pub(crate) struct Net {
     out: Transmit,
     /// Datagrams of `out` from this one on are still to be sent.
     unsent: Option<usize>,
-    /// Bytes that wait for company, and when datagrams left last.
+    /// Bytes that wait for others, and when datagrams left last.
     waiting: usize,
     flushed: Nanos,
     next_token: u64,
@@ -245,7 +245,7 @@ impl Net {
     }
 
     /// Takes a message's unit that nothing of its stream waits in front of, for the engine and a
-    /// peer of this number and place. It leaves at once, or, if it is short, waits for company
+    /// peer of this number and place. It leaves at once, or, if it is short, waits for others
     /// where it follows others closely. False: nothing has happened.
     #[inline]
     pub(crate) fn submit_next(&mut self, (task, place): (u32, usize), head: &Head, body: &[u8]) -> bool {
@@ -325,7 +325,7 @@ impl Net {
         }
     }
 
-    /// The same unless what was submitted to a peer may wait for company.
+    /// The same unless what was submitted to a peer may wait for others.
     #[inline]
     pub(crate) fn flush_unless_close(&mut self, now: Nanos, task: u32) {
         if self.unsent.is_none() && !self.engine.has_ready() {

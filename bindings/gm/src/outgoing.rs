@@ -4,7 +4,7 @@ use crate::abi::{FAST_MAX, SEND_TOKENS, Status, kind};
 use crate::events::Pending;
 use crate::lane::PART;
 use crate::memory::{memory, place};
-use crate::net::{Bytes, FEW};
+use crate::net::Bytes;
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
@@ -44,6 +44,7 @@ impl Port {
             return self.complete(teller, status, local, (node, port));
         }
         let peer = self.peer(node, port);
+        self.send_other_bundle(peer, priority as usize);
         if self.net.outlets.is_closed_at(peer) {
             // What its program had sent is read first: it may have delivered something, and so may
             // the next program that has the port, which is then found. This message is not there
@@ -72,6 +73,9 @@ impl Port {
             return;
         }
         self.approach(peer);
+        if self.joins_bundle(peer, priority as usize) {
+            return;
+        }
         if !self.submit_last(peer, priority as usize) {
             self.pump(peer);
             let now = self.net.now();
@@ -96,9 +100,8 @@ impl Port {
         let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);
         // SAFETY: the program's message is readable until its send has completed.
         let bytes = unsafe { memory(message.local, message.len as usize) };
-        // Those that follow each other closely go in company, as the engine's datagrams let them.
-        let alone = stream.messages.len() <= FEW && stream.may_go_by_lane(message.len);
-        let by_lane = if alone { self.net.submit_to_lane((task, peer), &head, bytes) } else { None };
+        let may = stream.may_go_by_lane(message.len);
+        let by_lane = if may { self.net.submit_to_lane((task, peer), &head, bytes) } else { None };
         let taken = by_lane.unwrap_or_else(|| self.net.submit_next((task, peer), &head, bytes));
         if taken {
             let sequence = message.sequence;
@@ -120,6 +123,7 @@ impl Port {
         if let Some(status) = unsound {
             return self.complete(teller, status, local, (node, port));
         }
+        self.send_bundle();
         let peer = self.peer(node, port);
         if self.peers[peer].link == Link::Down {
             self.seek(peer, false);
@@ -201,8 +205,7 @@ impl Port {
     fn pump_one(&mut self, peer: usize, priority: usize) -> bool {
         let task = self.peers[peer].task();
         let room = self.net.room(task);
-        let Peer { out, ins, .. } = &mut self.peers[peer];
-        let (stream, back) = (&mut out[priority], &mut ins[priority]);
+        let stream = &mut self.peers[peer].out[priority];
         let generation = stream.generation;
         if let Some(front) = stream.messages.front_mut()
             && front.wanted
@@ -224,6 +227,11 @@ impl Port {
             }
             return taken;
         }
+        if let Some(taken) = self.pump_bundle((task, peer), priority) {
+            return taken;
+        }
+        let Peer { out, ins, .. } = &mut self.peers[peer];
+        let (stream, back) = (&mut out[priority], &mut ins[priority]);
         let at = stream.announced;
         let Some(message) = stream.messages.get(at) else { return false };
         // Another host's processes have numbers of their own.
@@ -362,6 +370,7 @@ impl Port {
         if node >> NODE_BITS != 0 {
             return self.complete(teller, Status::SendTargetNodeUnreachable, 0, (node, port));
         }
+        self.send_bundle();
         let peer = self.peer(node, port);
         let stream = &mut self.peers[peer].out[priority as usize & 1];
         if stream.paused {
@@ -397,7 +406,12 @@ fn carries(message: &Outgoing, room: usize) -> bool {
 
 /// The head of a message that fits its unit. It tells how far the other direction has come, too.
 #[inline]
-fn message_head(size: u8, (priority, generation): (usize, u32), sequence: u64, back: &InStream) -> Head {
+pub(crate) fn message_head(
+    size: u8,
+    (priority, generation): (usize, u32),
+    sequence: u64,
+    back: &InStream,
+) -> Head {
     let (status, a) = (back.generation as u8, back.next);
     Head { size, status, a, ..Head::new(Kind::Message, priority, generation, sequence) }
 }

@@ -9,7 +9,7 @@ use crate::linger::Linger;
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
 use crate::settings::Settings;
-use crate::stream::{Buffer, Peer, task};
+use crate::stream::{Buffer, Bundle, Peer, task};
 use crate::watch;
 use lapis_adapters::bell::Bell;
 use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
@@ -100,6 +100,8 @@ pub(crate) struct Port {
     pub(crate) stirred: Vec<usize>,
     /// Somebody waits for it.
     pub(crate) urgent: bool,
+    /// Messages that leave together, later.
+    pub(crate) bundle: Option<Bundle>,
     pub(crate) buffers: Buffers,
     /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
     pub(crate) waiting: VecDeque<(usize, usize)>,
@@ -148,8 +150,7 @@ impl Port {
     /// Opens a port of a board.
     pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
         check_number(number)?;
-        let secret = secret()?;
-        let key = Key::of_job(&secret, LABEL);
+        let (secret, key) = secret_and_key()?;
         let daemon = Arc::new(Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?);
         let wish = PortWish { node: &settings.node, board, port: number, name };
         let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
@@ -176,6 +177,7 @@ impl Port {
             recent: (u32::MAX, 0),
             stirred: Vec::new(),
             urgent: false,
+            bundle: None,
             buffers: Buffers::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
@@ -267,6 +269,7 @@ impl Port {
         while self.is_under_way() && linger.goes_on(Instant::now()) {
             self.poll();
             // Events that nobody reads any more are no reason to wait.
+            self.events.clear();
             self.tend(true);
             self.net.flush();
             std::thread::yield_now();
@@ -325,6 +328,7 @@ impl Port {
             self.events.push_back(Pending::Violation(crate::abi::kind::RECV_TOKEN_VIOLATION));
             return;
         }
+        self.send_bundle();
         self.buffers.provided += 1;
         self.buffers.free[priority][size].push_back(Buffer { at, tag });
         if !self.waiting.is_empty() {
@@ -346,17 +350,19 @@ fn short(board: u32, number: u32, why: &std::io::Error) -> Status {
     Status::OutOfMemory
 }
 
-/// What all programs of this user know.
-fn secret() -> Result<[u8; 32], Status> {
-    lapis_core::bootstrap::user_secret().map_err(|e| {
+/// What all programs of this user know, and the key to their windows that is made from it.
+fn secret_and_key() -> Result<([u8; 32], Key), Status> {
+    let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
         tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
         Status::InternalError
-    })
+    })?;
+    Ok((secret, Key::of_job(&secret, LABEL)))
 }
 
 /// A port's window, and what that has on an Ethernet.
 fn window_of(opened: &mut OpenPort, key: Key) -> std::io::Result<(Window, Option<Wire>)> {
-    let window = Window::open(opened.parts.try_clone()?)?;
+    let mut window = Window::open(opened.parts.try_clone()?)?;
+    window.fifo().spare_fences();
     let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
     Ok((window, wire.transpose()?))
 }

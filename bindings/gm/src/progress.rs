@@ -14,6 +14,13 @@ use std::time::Duration;
 /// Datagrams, or units of lanes, that are read at once.
 const AT_ONCE: usize = 64;
 
+/// Nothing is taken from lanes while so many events wait for the program: what comes faster than
+/// the program takes it would find no buffer, and be copied.
+const ENOUGH_EVENTS: usize = 16;
+
+/// A window's lanes have room for less than what is taken in so many rounds.
+const MOST_ROUNDS: usize = 256;
+
 /// Bytes of lanes that are taken at once, and some more: meanwhile their senders fill the next
 /// places.
 const BYTES_AT_ONCE: usize = 3 * PART;
@@ -41,6 +48,8 @@ impl Port {
         self.unpolled += 1;
         if self.events.is_empty() || self.unpolled >= SELDOM {
             self.poll();
+        } else {
+            self.send_bundle();
         }
     }
 
@@ -48,6 +57,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn poll(&mut self) {
         self.unpolled = 0;
+        self.send_bundle();
         // A program that waits calls again and again: how soon it finds what has come depends on
         // how little the calls take that find nothing.
         if self.untimed + 1 < LOOKS && !self.urgent && self.stirred.is_empty() && self.net.is_quiet() {
@@ -68,7 +78,7 @@ impl Port {
             self.net.engine.catch_up();
         }
         // Lanes first: the first messages of many take them, and the others datagrams.
-        let mut found = self.take_from_lanes();
+        let mut found = self.take_from_lanes(ENOUGH_EVENTS);
         found += self.take_datagrams();
         while let Some(unit) = self.net.own_unit() {
             found += 1;
@@ -111,12 +121,21 @@ impl Port {
         found
     }
 
-    /// Takes the units that have come by lanes.
+    /// Takes all that has come by lanes, whatever waits for the program.
+    pub(crate) fn empty_lanes(&mut self) {
+        let mut rounds = 0;
+        while rounds < MOST_ROUNDS && self.take_from_lanes(usize::MAX) > 0 {
+            rounds += 1;
+        }
+    }
+
+    /// Takes the units that have come by lanes until `enough` events wait.
     #[inline]
-    fn take_from_lanes(&mut self) -> usize {
+    fn take_from_lanes(&mut self, enough: usize) -> usize {
         self.net.begin_with_lanes();
         let (mut found, mut bytes) = (0, 0);
         while found < AT_ONCE
+            && self.events.len() < enough
             && bytes < BYTES_AT_ONCE
             && let Some(arrival) = self.net.next_in_lane()
         {
@@ -281,6 +300,7 @@ impl Port {
         if self.ending == Ending::Due {
             return None;
         }
+        self.send_bundle();
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
         }

@@ -234,10 +234,11 @@ impl Port {
         }
     }
 
-    /// A peer's port is closed, and all that it had sent has been read. If another program has it
+    /// A peer's port is closed. What it had sent is read first. If another program has it
     /// open by now, what the first one has not been told of goes there.
     pub(crate) fn peer_closed(&mut self, peer: usize) {
         self.peers[peer].closing = false;
+        self.empty_lanes();
         if let Some(life) = self.peers[peer].life {
             let name = name_of(self.peers[peer].task(), life);
             self.net.window.lanes().sender_ended(name);

@@ -67,9 +67,9 @@ fn units_of_a_peer_that_keeps_no_rules_cost_nothing_but_its_own_messages() {
             port.send(wish::Wish { op, local, len: 9000, priority: 0, node, port: 2, teller });
         }
         let kinds = [Kind::Message, Kind::LongMessage, Kind::Put, Kind::LongPut, Kind::Get, Kind::Go];
-        let more = [Kind::Part, Kind::Got, Kind::Done, Kind::Failed, Kind::Datagram];
+        let more = [Kind::Part, Kind::Got, Kind::Done, Kind::Failed, Kind::Datagram, Kind::Bundle];
         let all: Vec<Kind> = kinds.into_iter().chain(more).collect();
-        let kind = all[(random.next() % 11) as usize];
+        let kind = all[(random.next() % 12) as usize];
         let head = Head {
             size: (random.next() % 32) as u8,
             status: random.next() as u8,

@@ -51,6 +51,16 @@ pub(crate) struct Outgoing {
     pub(crate) moved: u64,
 }
 
+/// A bundle that has not left yet: the last messages of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bundle {
+    /// The stream, by its peer's place and its priority.
+    pub(crate) peer: usize,
+    pub(crate) priority: usize,
+    /// What they take in a lane, with what is before each.
+    pub(crate) bytes: usize,
+}
+
 /// So many messages are delivered before their sender is told, or hears it, unless there is time: a
 /// quarter of its tokens.
 const DONE_EVERY: u64 = crate::abi::SEND_TOKENS as u64 / 4;

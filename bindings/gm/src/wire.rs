@@ -26,6 +26,7 @@
 //! | Done | | | all before this number has been delivered |
 //! | Failed | | | the message of this number was not, and why; all before it has been |
 //! | Datagram | | | a message outside the streams |
+//! | Bundle | number | | short messages, the first of which has this number, as `bundle.rs` draws them |
 //!
 //! What a Message says of the other direction holds if its status is the low byte of that stream's
 //! generation. It saves a Done, and a datagram, where messages go to and fro.
@@ -50,10 +51,11 @@ pub(crate) enum Kind {
     Done = 9,
     Failed = 10,
     Datagram = 11,
+    Bundle = 12,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Message,
         Self::LongMessage,
         Self::Put,
@@ -65,6 +67,7 @@ impl Kind {
         Self::Done,
         Self::Failed,
         Self::Datagram,
+        Self::Bundle,
     ];
 
     #[inline]
@@ -73,10 +76,10 @@ impl Kind {
     }
 
     /// Bytes of the head.
-    pub(crate) fn head(self) -> usize {
+    pub(crate) const fn head(self) -> usize {
         match self {
             Self::Go | Self::Done | Self::Failed | Self::Datagram => SHORT,
-            Self::Message | Self::LongMessage | Self::Put | Self::Part | Self::Got => 24,
+            Self::Message | Self::LongMessage | Self::Put | Self::Part | Self::Got | Self::Bundle => 24,
             Self::LongPut | Self::Get => LONG,
         }
     }
@@ -169,7 +172,7 @@ mod tests {
             for second in [0, 1, 2, 255] {
                 let unit = [first, second, second, 0].repeat(10);
                 if let Some((head, _)) = Head::parse(&unit) {
-                    assert!((1..=11).contains(&first) && head.priority < 2 && head.size < 32);
+                    assert!((1..=12).contains(&first) && head.priority < 2 && head.size < 32);
                 }
             }
         }

@@ -206,7 +206,10 @@ impl<'a> ShortSection<'a> {
     pub(crate) fn keep(self) -> Locked<'a> {
         let this = ManuallyDrop::new(self);
         this.shared.lock.keep(this.section);
-        Locked { context: this.context, shared: this.shared, of_this_thread: PhantomData }
+        // Not both at once: they were stored one by one a moment ago, and a load that is wider than
+        // the stores waits until these have left the processor's queue.
+        let context = this.context;
+        Locked { context, shared: &context.shared, of_this_thread: PhantomData }
     }
 }
 

@@ -28,6 +28,7 @@
 
 mod arrivals;
 mod bypass;
+mod departures;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -38,28 +39,14 @@ pub(crate) use setup::{Parties, Timing, epoch};
 use crate::clock::Clock;
 use crate::reliable::RailStats;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
-use crate::reliable::{
-    Body, Channel, Engine, Event as EngineEvent, FastUnit, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
-    PathState, Segment, SubmitError, Transmit, Via,
-};
-use crate::transport::{Caps, DatagramBatch, Event, FailoverTrouble, Link, PeerId, RawSlice, Status};
-use crate::wire::{Header, Kind};
-use lapis_ablation::{Optimization, without};
+use crate::reliable::{Engine, Event as EngineEvent, JobAuth, Nanos, PathInfo, PathState, Transmit};
+use crate::transport::{Event, FailoverTrouble, PeerId, RawSlice};
+use crate::wire::Kind;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Events taken from the transport at once.
 const BATCH: usize = 64;
-
-/// A packet leaves at once if no more than this many are unacknowledged, itself included.
-const FAST_PATH_UNITS: usize = 4;
-
-/// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is
-/// saved.
-const ENOUGH: usize = 8 << 10;
-
-/// A packet leaves at once if the last datagrams left longer ago than this.
-const CLOSE: Nanos = 20_000;
 
 /// A datagram that every path carries, as IPv6 demands.
 const SURE: usize = 1232;
@@ -110,6 +97,9 @@ pub(crate) struct Datagrams {
     waiting: usize,
     /// When datagrams left last.
     flushed: Nanos,
+    /// When the clock was looked at for a packet, and those submitted since.
+    looked: Nanos,
+    unlooked: u32,
     events: Box<[Event; BATCH]>,
     units: Vec<Unit>,
     /// Units that were joined from parts: their bytes lie in no datagram.
@@ -126,7 +116,7 @@ pub(crate) struct Datagrams {
     datagram: usize,
     /// Datagrams in a full batch, and bytes that fill one: so many wait for more at most.
     batch: usize,
-    company: usize,
+    enough: usize,
     /// All other tasks are behind this link.
     alone: bool,
     /// Polls since something was found.
@@ -163,135 +153,6 @@ impl Datagrams {
     #[inline]
     pub(crate) fn batch(&self) -> usize {
         self.batch
-    }
-
-    /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is
-    /// certain.
-    pub(crate) fn send(
-        &mut self,
-        link: &mut Link,
-        peer: PeerId,
-        head: &[u8],
-        body: &[u8],
-        hold: bool,
-    ) -> Status {
-        self.submit(link, peer, head, Body::Copy(body), NO_TOKEN, hold)
-    }
-
-    /// Takes a packet whose body stays where it is until [`EngineEvent::Acked`] or
-    /// [`EngineEvent::Purged`] has named `token` as often as it was given. More is coming before
-    /// the next [`flush`](Self::flush), which is certain.
-    ///
-    /// # Safety
-    /// The body is readable until then; once it has arrived it may change.
-    pub(crate) unsafe fn send_lent(
-        &mut self,
-        link: &mut Link,
-        peer: PeerId,
-        head: &[u8],
-        body: RawSlice,
-        token: u64,
-    ) -> Status {
-        let buffer = body.ptr.expose_provenance() as u64;
-        self.submit(link, peer, head, Body::External { buffer, offset: 0, len: body.len as u32 }, token, true)
-    }
-
-    fn submit(
-        &mut self,
-        link: &mut Link,
-        peer: PeerId,
-        head: &[u8],
-        body: Body<'_>,
-        token: u64,
-        hold: bool,
-    ) -> Status {
-        let now = self.now();
-        let channel = channel_of(head.first().copied().unwrap_or(0));
-        if let Body::Copy(body) = body
-            && !hold
-            && !self.unsent
-            && !without(Optimization::FastPath)
-        {
-            let unit = FastUnit { peer, channel, head, body, token, few: FAST_PATH_UNITS };
-            let (slices, unsent) = (&mut self.slices, &mut self.unsent);
-            let send = |out: &mut Transmit| {
-                *unsent = !push(link, out, slices, Some(body));
-                if *unsent {
-                    out.copy_in(&mut { unit });
-                }
-            };
-            if self.engine.submit_fast(now, unit, &mut self.out, send) {
-                self.waiting = 0;
-                self.flushed = now;
-                return Status::Done;
-            }
-        }
-        let body_len = match body {
-            Body::Copy(bytes) => bytes.len(),
-            Body::External { len, .. } => len as usize,
-        };
-        let via = Via::path(channel, Header::rail_of(head));
-        match self.engine.submit(now, peer, via, head, body, token) {
-            Ok(()) => {}
-            Err(SubmitError::Again) => {
-                self.flush(link, now);
-                return Status::Again;
-            }
-            Err(SubmitError::PeerDown(_) | SubmitError::Unknown(_)) => return Status::PeerDown,
-            Err(e @ SubmitError::TooLarge { .. }) => return refused(&e),
-        }
-        let len = head.len() + body_len;
-        self.waiting += len;
-        let full = if hold || len * 4 > self.datagram.min(ENOUGH) {
-            self.company
-        } else {
-            self.datagram.min(ENOUGH)
-        };
-        let single = || {
-            self.engine.outstanding(peer).is_none_or(|n| n <= FAST_PATH_UNITS)
-                || now.saturating_sub(self.flushed) > CLOSE
-        };
-        if self.waiting >= full || (!hold && single()) {
-            self.flush(link, now);
-        }
-        Status::Done
-    }
-
-    /// Sends everything that may be sent.
-    pub(crate) fn flush(&mut self, link: &mut Link, now: Nanos) {
-        if self.unsent && !self.push(link) {
-            return;
-        }
-        self.waiting = 0;
-        self.flushed = now;
-        while self.engine.poll_transmit(now, &mut Bodies, &mut self.out) {
-            if !self.push(link) {
-                return;
-            }
-        }
-    }
-
-    /// The same if there may be something, which is found out without reading the clock.
-    #[inline]
-    pub(crate) fn flush_what_is_ready(&mut self, link: &mut Link) {
-        if self.unsent || self.engine.has_ready() {
-            let now = self.now();
-            self.flush(link, now);
-        } else {
-            self.waiting = 0;
-        }
-    }
-
-    /// Whether something waits for a flush.
-    #[inline]
-    pub(crate) fn holds_back(&self) -> bool {
-        self.unsent || self.waiting > 0
-    }
-
-    /// Gives `out` to the transport. False: it has no room.
-    fn push(&mut self, link: &mut Link) -> bool {
-        self.unsent = !push(link, &self.out, &mut self.slices, None);
-        !self.unsent
     }
 
     /// The units of the last poll.
@@ -417,64 +278,6 @@ impl Datagrams {
     }
 }
 
-/// Gives datagrams to a transport. `single`: what their external segment is, which is to be copied.
-/// False: it has no room.
-fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, single: Option<&[u8]>) -> bool {
-    slices.clear();
-    let mut lent = single.is_none() && link.caps().contains(Caps::LENT_PAGES);
-    let mut copied = true;
-    for segment in out.segments() {
-        slices.push(match *segment {
-            Segment::Owned { start, end } => {
-                let bytes = &out.bytes[start as usize..end as usize];
-                lent &= bytes.len() < DatagramBatch::LENT_FROM;
-                RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
-            }
-            Segment::External { buffer, offset, len } => {
-                copied &= (len as usize) < DatagramBatch::LENT_FROM;
-                let ptr = match single {
-                    Some(body) => body.as_ptr().cast_mut(),
-                    None => std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize),
-                };
-                RawSlice { ptr, len: len as usize }
-            }
-        });
-    }
-    let batch = DatagramBatch {
-        peer: out.peer,
-        path: u32::from(out.path) | if lent && !copied { DatagramBatch::LENT } else { 0 },
-        slices: slices.as_ptr(),
-        count: slices.len() as u32,
-        segment: out.segment_size as u32,
-    };
-    // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted
-    // them, until the engine gives their token back, or are the caller's.
-    let sent = unsafe { link.send_datagrams(std::slice::from_ref(&batch)) };
-    // A transport that fails altogether says so at the next poll, too.
-    sent != Ok(0)
-}
-
-/// The channel of a packet by its kind: what ends a peer's waiting never waits behind what makes it
-/// wait.
-#[inline]
-fn channel_of(kind: u8) -> Channel {
-    const REPLIES: u32 = 1 << Kind::GetData as u32
-        | 1 << Kind::RmwReply as u32
-        | 1 << Kind::Complete as u32
-        | 1 << Kind::Pulled as u32
-        | 1 << Kind::Refused as u32
-        | 1 << Kind::FenceReply as u32
-        | 1 << Kind::Recall as u32
-        | 1 << Kind::Goodbye as u32;
-    if kind < 32 && REPLIES >> kind & 1 == 1 { Channel::Reply } else { Channel::Request }
-}
-
-#[cold]
-fn refused(why: &SubmitError) -> Status {
-    tracing::error!("packet refused: {why}");
-    Status::Invalid
-}
-
 /// Whether a packet's kind says that others of its message follow at once.
 #[inline]
 pub(crate) fn more_follows(kind: u8) -> bool {
@@ -483,15 +286,4 @@ pub(crate) fn more_follows(kind: u8) -> bool {
         | 1 << Kind::Fragment as u32
         | 1 << Kind::GetData as u32;
     kind < 32 && FIRST >> kind & 1 == 1
-}
-
-/// Memory of external bodies: their name is their address.
-struct Bodies;
-
-impl Memory for Bodies {
-    fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
-        let at = std::ptr::with_exposed_provenance::<u8>((buffer + offset) as usize);
-        // SAFETY: whoever submitted the body vouched for it until the engine gives its token back.
-        read(unsafe { std::slice::from_raw_parts(at, len as usize) });
-    }
 }

@@ -107,6 +107,8 @@ impl Datagrams {
             // Greetings, if there are any.
             waiting: usize::from(parties.peers.iter().any(|(_, epoch)| epoch.is_none())),
             flushed: 0,
+            looked: 0,
+            unlooked: 0,
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
@@ -117,7 +119,7 @@ impl Datagrams {
             datagram,
             batch,
             // Packets of long messages are a little shorter than datagrams.
-            company: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
+            enough: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
             alone: parties.alone,
             idle: 0,
             untimed: 0,

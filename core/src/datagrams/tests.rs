@@ -247,3 +247,22 @@ fn packets_before_their_messages_first_are_taken_as_far_as_there_is_room_and_non
     // What is refused is not kept anywhere.
     assert!(most_memory < 64 << 10, "{most_memory} bytes");
 }
+
+/// A stream's packets look at the clock now and then: what waits leaves all the same once the last
+/// datagrams are long gone.
+#[test]
+fn packets_that_wait_leave_when_the_last_datagrams_are_long_gone() {
+    let (mut link, mut near) = end(0);
+    let (mut far_link, mut far) = end(1);
+    let mut number = 0;
+    let mut send = |near: &mut Datagrams, link: &mut Link| {
+        number += 1;
+        assert_eq!(near.send(link, 1, &packet(Kind::Am, number), &[7; 8], false), Status::Done);
+    };
+    // Nobody acknowledges: from some packet on they wait.
+    (0..64).for_each(|_| send(&mut near, &mut link));
+    std::thread::sleep(std::time::Duration::from_millis(1));
+    (0..super::departures::LOOKS).for_each(|_| send(&mut near, &mut link));
+    let sent = poll(&mut far_link, &mut far).len();
+    assert!(sent >= 65, "{sent} of {} have left", 64 + super::departures::LOOKS);
+}

@@ -209,21 +209,26 @@ impl Locked<'_> {
         match sent.or_else(|| self.send_in_lane_again(message)) {
             Some(0) => Attempt::Sent,
             Some(news) => self.attend(message.short().target, news),
-            None => self.am_short_by_table(&message.short()),
+            None => self.am_short_by_table(message),
         }
     }
 
     /// As [`am_short`](Self::am_short), where no lane takes the message.
     #[inline(never)]
-    pub(super) fn am_short_by_table(&mut self, message: &Short<'_>) -> Attempt {
-        let &Short { kind, target, handler, user_header, data, target_counter } = message;
+    pub(super) fn am_short_by_table(&mut self, message: &Aside<'_>) -> Attempt {
+        let Short { kind, target, handler, user_header, data, target_counter } = message.short();
         let Some(peer) = self.peers.get(target) else { return Attempt::Unfit };
         // With a user header there is more to look at.
         if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {
             return Attempt::Unfit;
         }
-        let head = [short_head(kind, peer.next_message, 0, target_counter != 0), handler, target_counter];
-        let words = if target_counter == 0 { 2 } else { 3 };
+        // Word by word: both together would be loaded before their stores have left the processor's
+        // queue, and wait for that.
+        let mut head = [short_head(kind, peer.next_message, 0, target_counter != 0), handler, 0];
+        let mut words = 2;
+        if target_counter != 0 {
+            (head[2], words) = (target_counter, 3);
+        }
         let head = head.map(u64::to_le);
         let head = head[..words].as_bytes();
         if !self.takes(target, head.len() + data.len()) {

@@ -297,10 +297,9 @@ impl Context {
         message: &Aside<'_>,
         sent: Option<u32>,
     ) -> Attempt {
-        let message = &message.short();
         let mut locked = section.keep();
         match sent {
-            Some(news) => locked.attend(message.target, news),
+            Some(news) => locked.attend(message.short().target, news),
             None if self.usable().is_ok() => locked.am_short_by_table(message),
             None => Attempt::Unfit,
         }

@@ -78,7 +78,7 @@ impl Links {
         both.filter_map(|(link, datagrams)| Some((link, datagrams.as_deref_mut()?)))
     }
 
-    /// Sends what waits for company. Called before the lock is let go for long.
+    /// Sends what waits for other packets. Called before the lock is let go for long.
     pub(crate) fn flush_datagrams(&mut self) {
         for (link, datagrams) in self.engines() {
             if datagrams.holds_back() {

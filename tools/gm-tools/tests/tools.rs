@@ -112,11 +112,9 @@ fn every_size_is_measured_and_counted() {
     let row = &rows[0];
     assert!(row["node"] == "left" && row["port"] == 4 && row["name"] == "gm_allsize", "{shown}");
     assert_eq!(number(row, "process"), f64::from(answerer.id()));
-    for field in ["sent", "received", "buffers", "taken"] {
-        assert!(
-            number(row, field) > 20.0 || field == "buffers" && number(row, field) > 0.0,
-            "{field}: {shown}"
-        );
+    // Most messages come by lanes, and few in datagrams that are taken out of the FIFO.
+    for (field, least) in [("sent", 20.0), ("received", 20.0), ("buffers", 0.0), ("taken", 0.0)] {
+        assert!(number(row, field) > least, "{field}: {shown}");
     }
     assert_eq!(
         (number(row, "failed"), number(row, "tokens"), number(row, "events")),

@@ -49,6 +49,10 @@ pub const NOTES: usize = 8;
 /// In the attention word: the owner sleeps, and wants its bell rung.
 pub const SLEEPS: u32 = 1;
 
+/// In the attention word: whoever writes into a lane puts no fence before its look at this word.
+/// The owner makes one of it when it wants to sleep.
+pub const SPARES: u32 = 2;
+
 /// How a FIFO is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -135,7 +139,7 @@ pub struct Control {
     pub(crate) head: Line<AtomicU64>,
     /// The owner has copied out what lies before this position.
     pub(crate) tail: Line<AtomicU64>,
-    /// [`SLEEPS`].
+    /// [`SLEEPS`] and [`SPARES`].
     pub(crate) attention: Line<AtomicU32>,
     /// Datagrams that senders gave up for want of room.
     pub(crate) refused: Line<AtomicU64>,

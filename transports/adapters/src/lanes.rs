@@ -20,9 +20,9 @@
 //! good as what the same process could write into the reader's memory itself (cross-memory attach):
 //! places and lengths are checked, contents are the job's own business.
 
-use crate::fifo::{Places, SLEEPS};
+use crate::fifo::{Places, SLEEPS, SPARES};
 use lapis_copies::{Copies, StorePolicy};
-use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence, membarrier};
 use lapis_core::transport::lane::{INLINE, RingLayout, Slot, copy_short, store_message};
 use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, is_ring};
 use rustix::process::{Pid, getpid};
@@ -32,7 +32,10 @@ pub const LONGEST: usize = (32 << 10) + 512;
 const _: () = assert!(LONGEST <= lapis_lanes::SHORTEST_RING / 4);
 
 /// Slots of a lane.
-const SLOTS: usize = 64;
+const SLOTS: usize = 128;
+
+/// So many slots behind the one that is read the cache is asked for.
+const AHEAD: u64 = 3;
 
 /// Who has found no lane free looks again after so many messages.
 const SELDOM: u32 = 256;
@@ -228,6 +231,7 @@ impl Incoming {
             match lane.rx.take_next() {
                 None => {}
                 Some(Ok((data, len))) => {
+                    lane.rx.prefetch(AHEAD);
                     self.taken = true;
                     return Some(Arrival { sender: lane.sender, data, len });
                 }
@@ -282,6 +286,8 @@ struct Claimed {
     wanted: usize,
     /// A child of this process must not leave it.
     process: Pid,
+    /// Owners' barriers reach this process.
+    registered: bool,
 }
 
 /// A sender's end: of one lane, from the first message on.
@@ -318,32 +324,78 @@ impl Outgoing {
     pub(crate) fn send(&mut self, name: u64, head: &[u8], body: &[u8]) -> Sent {
         let len = head.len() + body.len();
         debug_assert!(len <= LONGEST);
+        if len > INLINE {
+            return self.send_long(name, head, body);
+        }
+        self.send_short(name, len, |place| {
+            // SAFETY: the place has room for both parts.
+            unsafe {
+                copy_short(head.as_ptr(), place, head.len());
+                copy_short(body.as_ptr(), place.add(head.len()), body.len());
+            }
+        })
+    }
+
+    /// Sends a message of at most [`INLINE`] bytes, which `write` writes to where it is told.
+    #[inline]
+    pub(crate) fn send_short(&mut self, name: u64, len: usize, write: impl FnOnce(*mut u8)) -> Sent {
+        debug_assert!(len <= INLINE);
+        let lane = match self.lane_with_slot(name, len) {
+            Ok(lane) => lane,
+            Err(why) => return why,
+        };
+        lane.wanted = 0;
+        // SAFETY: there is a slot, in which the message has room.
+        let attention = unsafe { lane.tx.publish(len, write) };
+        let spared = lane.registered;
+        self.sent(attention, spared)
+    }
+
+    #[inline]
+    fn send_long(&mut self, name: u64, head: &[u8], body: &[u8]) -> Sent {
+        let len = head.len() + body.len();
+        let lane = match self.lane_with_slot(name, len) {
+            Ok(lane) => lane,
+            Err(why) => return why,
+        };
+        // SAFETY: there is a slot; the place begins at a cache line, and has `len` bytes and the
+        // last line to itself.
+        let attention = unsafe {
+            let Some(place) = lane.tx.data_room(len, &mut lane.policy) else {
+                lane.wanted = len;
+                return Sent::NoRoom;
+            };
+            store_message(head, body, place, lane.policy.past());
+            lane.tx.publish_data(len)
+        };
+        lane.wanted = 0;
+        let spared = lane.registered;
+        self.sent(attention, spared)
+    }
+
+    /// The lane, in which there is a slot for a message of `len` bytes.
+    #[inline(always)]
+    fn lane_with_slot(&mut self, name: u64, len: usize) -> Result<&mut Claimed, Sent> {
         if self.lane.is_none() {
             self.look_for_lane(name);
         }
-        let Some(Claimed { tx, policy, wanted, .. }) = &mut self.lane else { return Sent::NoLane };
-        if !tx.has_room() && !tx.refresh() {
-            *wanted = len;
-            return Sent::NoRoom;
+        let lane = self.lane.as_mut().ok_or(Sent::NoLane)?;
+        if !lane.tx.has_room() && !lane.tx.refresh() {
+            lane.wanted = len;
+            return Err(Sent::NoRoom);
         }
-        // SAFETY: there is a slot; each place has `len` bytes, and in the data ring begins at a
-        // cache line and has the last one to itself.
-        unsafe {
-            if len <= INLINE {
-                tx.publish(len, |place| {
-                    copy_short(head.as_ptr(), place, head.len());
-                    copy_short(body.as_ptr(), place.add(head.len()), body.len());
-                });
-            } else {
-                let Some(place) = tx.data_room(len, policy) else {
-                    *wanted = len;
-                    return Sent::NoRoom;
-                };
-                store_message(head, body, place, policy.past());
-                tx.publish_data(len);
-            }
-        }
-        *wanted = 0;
+        Ok(lane)
+    }
+
+    /// A message is there, and then the owner's attention word was this.
+    #[inline(always)]
+    fn sent(&self, attention: u32, spared: bool) -> Sent {
+        if attention == SPARES && spared { Sent::There } else { self.look_again() }
+    }
+
+    /// Looks at the attention word behind a fence.
+    #[inline]
+    fn look_again(&self) -> Sent {
         // SAFETY: the memory is alive by the promise of `attach`.
         let attention = unsafe { &(*self.at.control).attention.0 };
         // SYNC: pairs with the fence of the owner's `arm`: either that sees the message, or this
@@ -395,7 +447,8 @@ impl Outgoing {
         // SYNC: pairs with the Acquire load of `Incoming::look_for_senders`.
         control.claims.0.fetch_add(1, Ordering::Release);
         let policy = StorePolicy::new(self.limits);
-        Some(Claimed { head, tx, policy, wanted: 0, process: getpid() })
+        let (process, registered) = (getpid(), membarrier::register());
+        Some(Claimed { head, tx, policy, wanted: 0, process, registered })
     }
 
     /// Whether a message found no room, and none has been sent since.

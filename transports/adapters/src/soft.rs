@@ -189,7 +189,21 @@ impl Sender {
     /// most. The first one takes a lane under this name, which is not 0 and below 2^63.
     #[inline]
     pub fn send_in_lane(&mut self, name: u64, head: &[u8], body: &[u8]) -> InLane {
-        match self.lane.send(name, head, body) {
+        let sent = self.lane.send(name, head, body);
+        self.ended(sent)
+    }
+
+    /// The same with a message of at most [`INLINE`](lapis_core::transport::lane::INLINE) bytes,
+    /// which `write` writes to where it is told.
+    #[inline]
+    pub fn write_in_lane(&mut self, name: u64, len: usize, write: impl FnOnce(*mut u8)) -> InLane {
+        let sent = self.lane.send_short(name, len, write);
+        self.ended(sent)
+    }
+
+    #[inline(always)]
+    fn ended(&self, sent: Sent) -> InLane {
+        match sent {
             Sent::There => InLane::Sent,
             Sent::Wake => {
                 self.bell.ring();

@@ -1,7 +1,7 @@
 //! The owner's end.
 
-use super::{Data, INLINE, LEFT, NOTES, Places, READY, SLEEPS, is_of};
-use lapis_core::sync::{Ordering, fence};
+use super::{Data, INLINE, LEFT, NOTES, Places, READY, SLEEPS, SPARES, is_of};
+use lapis_core::sync::{Ordering, fence, membarrier};
 use lapis_core::transport::copy::copy_long;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub struct Owner {
     refused: u64,
     left: u64,
     garbage: u64,
+    /// Senders by lanes put no fences.
+    spares: bool,
 }
 
 impl Owner {
@@ -42,7 +44,17 @@ impl Owner {
         let control = unsafe { &*at.control };
         let next = control.tail.0.load(Ordering::Relaxed);
         let refused = control.refused.0.load(Ordering::Relaxed);
-        Self { at, next, given_back: next, stuck: None, refused, left: 0, garbage: 0 }
+        Self { at, next, given_back: next, stuck: None, refused, left: 0, garbage: 0, spares: false }
+    }
+
+    /// Spares senders by lanes their fences, and takes longer to fall asleep for it: for owners
+    /// that rarely sleep. To be called before anybody can send.
+    pub fn spare_fences(&mut self) {
+        self.spares = membarrier::register();
+        if self.spares {
+            // SAFETY: the FIFO is alive by the promise of `attach`.
+            unsafe { (*self.at.control).attention.0.fetch_or(SPARES, Ordering::Relaxed) };
+        }
     }
 
     /// Notes numbers for people to see, which the daemon tells whoever asks.
@@ -158,9 +170,14 @@ impl Owner {
         let attention = unsafe { &(*self.at.control).attention.0 };
         // SYNC: pairs with the exchange of `Sender::publish`.
         let before = attention.fetch_or(SLEEPS, Ordering::AcqRel);
-        // SYNC: pairs with the SeqCst exchange of `Sender::publish`: a datagram that the look below
-        // misses sees SLEEPS.
-        fence(Ordering::SeqCst);
+        // SYNC: pairs with the SeqCst exchange of `Sender::publish`, and with the fence of
+        // `Outgoing::look_again`, or what the barrier makes of a message and the look behind it
+        // where senders put none: whoever sends what the look below misses sees SLEEPS.
+        if self.spares {
+            membarrier::heavy()
+        } else {
+            fence(Ordering::SeqCst)
+        }
         if !self.is_full() {
             return true;
         }

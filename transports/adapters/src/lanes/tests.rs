@@ -122,15 +122,27 @@ fn lanes_are_for_one_sender_each_and_go_to_the_next_when_they_have_been_read() {
 
 #[test]
 fn what_comes_by_a_lane_ends_a_sleep() {
-    let mut pair = Pair::new(TWO);
-    let mut sender = pair.sender();
-    assert!(pair.window.arm());
-    assert_eq!(sender.send_in_lane(9, b"wake", b"up"), InLane::Sent);
-    assert!(pair.window.bell().quiet(), "it was rung");
-    assert!(!pair.window.arm(), "something is there");
-    assert!(pair.window.has_arrivals());
-    assert_eq!(pair.read(), [(9, b"wakeup".to_vec())]);
-    assert!(pair.window.arm());
+    for spares in [false, true] {
+        let mut pair = Pair::new(TWO);
+        if spares {
+            pair.window.fifo().spare_fences();
+        }
+        let mut sender = pair.sender();
+        assert!(pair.window.arm());
+        assert_eq!(sender.send_in_lane(9, b"wake", b"up"), InLane::Sent);
+        assert!(pair.window.bell().quiet(), "it was rung");
+        assert!(!pair.window.arm(), "something is there");
+        assert!(pair.window.has_arrivals());
+        assert_eq!(pair.read(), [(9, b"wakeup".to_vec())]);
+        assert!(pair.window.arm());
+        // SAFETY: the place has three bytes.
+        let write = |place: *mut u8| unsafe { place.copy_from_nonoverlapping(b"and".as_ptr(), 3) };
+        assert_eq!(sender.write_in_lane(9, 3, write), InLane::Sent);
+        assert!(pair.window.bell().quiet(), "it was rung");
+        assert_eq!(sender.write_in_lane(9, 3, write), InLane::Sent);
+        assert!(!pair.window.bell().quiet(), "nobody sleeps any more");
+        assert_eq!(pair.read(), [(9, b"and".to_vec()), (9, b"and".to_vec())]);
+    }
 }
 
 #[test]
