@@ -2,8 +2,8 @@
 //!
 //! A place in a lane is cache lines that its reader fetches from the writer's core, and the writer
 //! takes back later. So where messages follow each other closely, each line brings several of them.
-//! A message of a bundle that has not left yet stays in its stream. All leave when no more of them fit into
-//! one place, or with the program's next call.
+//! A message of a bundle that has not left yet stays in its stream. All leave when no more of them
+//! fit into one slot, or with the program's next call.
 //!
 //! ```text
 //!   │ head, as of a message: the first one's number │ size │ length │ bytes │ size │ length │ …
