@@ -1,8 +1,8 @@
-//! Calls that block and take their rounds through memory themselves, at once, if nothing of their
-//! team stands before. Those of other forms, and calls that can't, are operations of the engine's.
+//! Blocking calls take their rounds through memory at once, if no operation of their team comes
+//! before them. Other forms of calls, and calls that can't do so, are operations of the engine.
 //!
-//! What such a call needs beside its buffers is made once and kept: the next call like it is known
-//! by its key alone, and finds its round written.
+//! The plan of such a call is made once and kept. The next call of the same kind finds it by its
+//! key, with its round already written.
 
 mod run;
 mod wait;
@@ -19,7 +19,7 @@ use crate::{Call, Signature, Type};
 use work::{Step, Team as At, Work};
 
 impl Given {
-    /// As rounds see them.
+    /// The buffers in the form that rounds use.
     ///
     /// # Safety
     /// The lock is held; the board is the call's.
@@ -36,8 +36,7 @@ impl Given {
 }
 
 impl Team {
-    /// Makes a call that was made before, and is kept; `None`: it is not, or something stands
-    /// before.
+    /// Makes a call whose plan is kept. `None` if it is not, or if an operation comes before it.
     ///
     /// # Safety
     /// As for [`call_with`](Self::call_with).
@@ -52,7 +51,7 @@ impl Team {
         }
     }
 
-    /// Makes a call, and keeps it for the next one like it.
+    /// Makes a call, and keeps its plan for the next one.
     ///
     /// # Safety
     /// The lock is held; the board is [free](Self::free_board); the buffers are what the call
@@ -69,7 +68,8 @@ impl Team {
         }
     }
 
-    /// Calls through memory and waits, if nothing stands before; else gives the operator back.
+    /// Calls through memory and waits, if no operation comes before; otherwise returns the
+    /// operator.
     ///
     /// # Safety
     /// As for [`call_with`](Self::call_with); the call has been checked, and its [way](Self::way)
@@ -83,7 +83,7 @@ impl Team {
         given: &Given,
     ) -> Result<Result<()>, By<'static>> {
         if std::ptr::eq(given.input, given.output) && matches!(call, Call::AllToAllV { .. }) {
-            // What comes may lie where what goes has not been read.
+            // Data may arrive where input has not been read yet.
             return Err(by);
         }
         let Some((key, call)) = key.zip(call.plain()).filter(|_| board::keeps()) else {
@@ -126,7 +126,7 @@ impl Team {
         unsafe { self.in_rounds(call, Type::U8, By::Nothing, run) }
     }
 
-    /// Makes a call that is not kept.
+    /// Makes a call whose plan is not kept.
     ///
     /// # Safety
     /// As for [`call_through_memory`](Self::call_through_memory), as far as `run` uses buffers. It
@@ -153,7 +153,7 @@ impl Team {
         }
     }
 
-    /// What a call is made of; the operator, if it has no rounds.
+    /// The plan, signature and operator of a call; returns the operator if it has no rounds.
     #[allow(clippy::type_complexity, reason = "each part has its name at the only two callers")]
     fn parts<'a>(
         &self,
@@ -168,7 +168,7 @@ impl Team {
         Ok(Fold::of(call, of, by).map(|fold| (plan, Signature::of(call, of, operator), fold)))
     }
 
-    /// The board, unless something stands before.
+    /// The board, unless an operation comes before.
     ///
     /// # Safety
     /// The lock is held.
@@ -180,7 +180,7 @@ impl Team {
         Some(board)
     }
 
-    /// Makes a call; all members hear of its failure.
+    /// Makes a call; if it fails, all members are notified.
     ///
     /// # Safety
     /// The lock is held; the board is [free](Self::free_board); the data is what the plan says, and

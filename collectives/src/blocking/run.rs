@@ -1,11 +1,11 @@
-//! Taking the rounds of a call that blocks.
+//! The rounds of a blocking call.
 
 use super::work::{Step, Whom, Work};
 use crate::board::{Board, Data, Order, Plan, Prepared, Spot};
 use crate::error::{Cause, CollectiveError};
 
 impl Work<'_> {
-    /// Runs it as it was prepared.
+    /// Takes the rounds of a prepared call.
     ///
     /// # Safety
     /// The lock is held; the data is what the plan says, and nobody else's.
@@ -24,7 +24,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The team was over before this call: because of it, if others have called something else.
+    /// The error of a team that was over before this call; it may be over because of this call, if
+    /// others have made another one.
     #[cold]
     fn over(&self, plan: &Plan<'_>, cause: Cause) -> CollectiveError {
         // SAFETY: the board is this operation's and lives; the reference ends here.
@@ -78,7 +79,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A round in which members put what they make of what they take.
+    /// A round in which members put the result of what they take.
     ///
     /// # Safety
     /// As for [`run`](Self::run); the round is begun.
@@ -105,7 +106,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Comes to the meeting of a round, and waits until all have.
+    /// Arrives at the meeting of a round, and waits until all have.
     ///
     /// # Safety
     /// As for [`run`](Self::run); the data of the round is put.
@@ -119,14 +120,14 @@ impl Work<'_> {
             }
             let (plan, round, fold) = prepared.last();
             (&*board).end_meeting((plan, r), round, data, fold, self.signature)?;
-            // Nobody waits for a single one who comes.
+            // No member waits for the arrival of a single other one.
             (&*board).order_showing();
             self.wake_dozing();
         }
         Ok(())
     }
 
-    /// Waits until nobody reads what lies where the data of the round goes.
+    /// Waits until there is room for the data of the round: nobody reads its place any more.
     ///
     /// # Safety
     /// The lock is held.

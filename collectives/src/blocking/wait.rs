@@ -1,5 +1,5 @@
-//! Waiting for a member: first by looking at its flag alone, then with the context's wait, which
-//! lets messages come and others have the core; a wait that lasts sleeps.
+//! Waiting for a member: first by polling its flag alone, then with the context's wait, which
+//! handles messages and yields the core; a long wait sleeps.
 
 use super::work::{Step, Whom, Work};
 use crate::board::{is_any_dozing, wake_dozing};
@@ -8,14 +8,14 @@ use crate::error::{CollectiveError, Result, lost};
 use lapis_core::sync::spin_loop;
 use std::time::Instant;
 
-/// Where cores are wanted, looks at the flag alone, each of which gives the core away.
+/// If tasks outnumber cores: polls of the flag alone, with a yield after each.
 const TURNS: u32 = 2;
 
-/// Those among them that follow each other at once: what comes soon is seen soon.
+/// The first polls follow each other without a pause, so that early data is seen early.
 const EAGER_LOOKS: u32 = 64;
 
 impl Work<'_> {
-    /// Waits until `there` says so, which depends on those who are waited for.
+    /// Waits until `there` returns true, which depends on the members that are waited for.
     ///
     /// # Safety
     /// The lock is held.
@@ -51,7 +51,7 @@ impl Work<'_> {
         let crowded = self.at.context.is_crowded();
         let awake = if crowded { AWAKE_WHEN_CROWDED } else { AWAKE };
         loop {
-            // Somebody shows less often than this member looks: it lets others have lock and core.
+            // Polling more often than members publish is useless: yields lock and core.
             while since.elapsed() < awake {
                 // SAFETY: the lock is held.
                 if there() || unsafe { self.is_disturbed() } {
@@ -74,7 +74,7 @@ impl Work<'_> {
             }
             // SAFETY: the lock is held; nothing refers to the engine's state.
             let hopeless = unsafe { self.is_hopeless(whom, since) };
-            // What came in the meantime counts, whatever became of its sender.
+            // Data that has arrived meanwhile counts, even if its sender is lost.
             if there() {
                 return Ok(());
             }
@@ -85,7 +85,7 @@ impl Work<'_> {
         }
     }
 
-    /// Whether there is something else to do than to wait, or no reason to wait any more.
+    /// Whether there is other work, or no reason to wait any more.
     ///
     /// # Safety
     /// The lock is held.
@@ -94,7 +94,7 @@ impl Work<'_> {
         unsafe { (*self.at.members.as_ptr()).over.is_some() || self.at.engine.can_go_on() }
     }
 
-    /// Why what is waited for will not come, as far as is known.
+    /// The reason why the wait can't succeed, if one is known.
     ///
     /// # Safety
     /// The lock is held.
@@ -103,7 +103,7 @@ impl Work<'_> {
         // SAFETY: team and board live; references end where they stand.
         unsafe {
             self.at.engine.note_beginnings(self.at.context);
-            // Who has found that calls differ tells the others; all find the numbers themselves.
+            // A member that finds a mismatch notifies the others; each reads the calls itself.
             if let Some(found) = (&*self.board).other_call(self.signature) {
                 return Err(found);
             }
@@ -130,7 +130,7 @@ impl Work<'_> {
             Whom::Member(member) => reach(member)?,
             Whom::All => board.absent().try_for_each(reach)?,
         }
-        // Nobody is absent any more if all have come meanwhile.
+        // No member is absent any more if all have arrived meanwhile.
         let Some(first) = first else { return Ok(()) };
         let (task, limit) = (board.task(first), self.at.context.timeout());
         if !*self.at.context.config().notimeout.get() && since.elapsed() >= limit {
@@ -143,7 +143,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Wakes members that doze.
+    /// Wakes members that sleep.
     ///
     /// # Safety
     /// The lock is held.

@@ -13,7 +13,7 @@ pub(crate) trait Data {
     /// As there.
     unsafe fn put(&mut self, puts: &[Put], area: *mut u8);
 
-    /// The same, from `past` bytes on past the caches, as far as that is possible.
+    /// The same; stores of `past` bytes and more bypass the caches, where that is possible.
     ///
     /// # Safety
     /// As there.
@@ -36,16 +36,16 @@ pub(crate) trait Data {
     unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold);
 }
 
-/// Data that is not contiguous. Rounds find it where it is, and so do messages that bring parts
-/// from one layout to another; others carry it packed.
+/// Non-contiguous data. Rounds, and messages that carry parts from one layout to another, access it
+/// in place; other messages carry it packed.
 pub(crate) trait Layouts: Data + Send {
-    /// Reads of a part that is given.
+    /// Reads from a part that is given.
     ///
     /// # Safety
-    /// The layouts' memory is valid, and nobody else's.
+    /// The layouts' memory is valid, and used by nobody else.
     unsafe fn read(&mut self, span: Span, into: &mut [u8]);
 
-    /// Writes of a part that is got.
+    /// Writes to a part that is received.
     ///
     /// # Safety
     /// As for [`read`](Self::read).
@@ -54,20 +54,20 @@ pub(crate) trait Layouts: Data + Send {
     /// Bytes of input and output that messages need.
     fn lens(&self) -> (usize, usize);
 
-    /// Packs all that is given, where messages look for it; there is room for it.
+    /// Packs all data that is given into the buffers that messages use, which have room for it.
     ///
     /// # Safety
     /// As for [`read`](Self::read).
     unsafe fn pack(&mut self, input: &mut [u8], output: &mut [u8]);
 
-    /// Unpacks all that is got.
+    /// Unpacks all data that was received.
     ///
     /// # Safety
     /// As for [`read`](Self::read).
     unsafe fn unpack(&mut self, output: &[u8]);
 }
 
-/// Where an operation's input, output and scratch begin, and how long an element is.
+/// The first bytes of an operation's input, output and scratch, and the bytes of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffers {
     pub(crate) bases: [*mut u8; 3],
@@ -75,18 +75,18 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// First byte of a span, and how many there are.
+    /// The first byte of a span, and the number of bytes.
     #[inline(always)]
     pub(crate) fn bytes(&self, span: Span) -> (*mut u8, usize) {
         let base = self.bases[span.buffer as usize];
         (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
 
-    /// Writes what a member shows in a round.
+    /// Writes the data that a member puts in a round.
     ///
     /// # Safety
-    /// The buffers are as long as the spans say, and nobody else's; nobody reads the area, which is
-    /// this member's and has room.
+    /// The buffers are as long as the spans say, and used by nobody else; nobody reads the area,
+    /// which is this member's and has room.
     #[inline(always)]
     pub(crate) unsafe fn put(&self, puts: &[Put], area: *mut u8) {
         for put in puts {
@@ -111,7 +111,7 @@ impl Buffers {
         }
     }
 
-    /// Takes from an area, which may be the member's own.
+    /// Takes data from an area, which may be the member's own.
     ///
     /// # Safety
     /// As for [`put`](Self::put); the area holds what the plan says, and nobody writes there now.
@@ -134,7 +134,8 @@ impl Buffers {
     }
 }
 
-/// Copies. For many short parts, or for one in a short call, `memcpy` would take most of the time.
+/// Copies. In short calls, or with many short parts, a call of `memcpy` would take most of the
+/// time.
 ///
 /// # Safety
 /// As for `copy_nonoverlapping` of bytes.
@@ -150,10 +151,10 @@ unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
     }
 }
 
-/// Copies with fewer bytes than this are `memcpy`'s.
+/// Copies with fewer bytes than this use `memcpy`.
 const LONG: usize = 1 << 10;
 
-/// A function of its own, so that short calls stay short.
+/// Not inlined, so that the code of short calls stays short.
 ///
 /// # Safety
 /// As for `copy_nonoverlapping` of bytes.

@@ -1,14 +1,14 @@
 //! Waking members that sleep.
 //!
-//! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
-//! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
-//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps
-//! are short instead.
+//! A change of a flag notifies nobody. A member that is going to sleep sets a bit, and a member
+//! that publishes something afterwards sends it a message. A member that publishes at the same
+//! moment may miss the bit; only a barrier could exclude that
+//! ([`membarrier`](lapis_core::sync::membarrier)). Instead these sleeps are short.
 
 use super::Board;
 use lapis_core::sync::Ordering;
 
-/// Whether somebody dozes.
+/// Whether a member sleeps.
 ///
 /// # Safety
 /// The lock is held, and the board lives.
@@ -18,11 +18,11 @@ pub(crate) unsafe fn is_any_dozing(board: *const Board) -> bool {
     unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) }
 }
 
-/// Has those who doze woken, by their tasks.
+/// Wakes the members that sleep, by their tasks.
 ///
 /// # Safety
-/// The lock is held, and the board lives. `wake` may send: no reference to the board outlasts a
-/// call of it.
+/// The lock is held, and the board lives. `wake` may send: no reference to the board is live while
+/// it is called.
 #[cold]
 pub(crate) unsafe fn wake_dozing(board: *const Board, wake: &dyn Fn(u32)) {
     // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.

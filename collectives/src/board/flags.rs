@@ -1,22 +1,21 @@
-//! How members show each other, through memory, how far they are.
+//! The flags by which members publish their progress.
 //!
-//! Every word has one writer. A member that has put its data of round k where it is read stores k
-//! in that round's line, and then in
-//! `begun`. Who has seen k in the line may read the data. Who has seen k in `begun` knows that this
-//! member reads nothing of rounds before k any more.
+//! Every word has one writer. A member that has put its data of round k stores k in that round's
+//! line, and then in `begun`. A member that has seen k in the line may read the data. One that has
+//! seen k in `begun` knows that this member no longer reads anything of rounds before k.
 
 use lapis_core::sync::{AtomicU64, Ordering};
 
-/// What a member shows in a round; short data stands behind it.
+/// The flag of a round; short data lies behind it.
 #[repr(C)]
 pub(crate) struct Line {
     round: AtomicU64,
-    /// What the member calls.
+    /// The member's call.
     signature: AtomicU64,
 }
 
 impl Line {
-    /// The data of `round` is there.
+    /// Publishes the data of `round`.
     #[inline(always)]
     pub(crate) fn show(&self, round: u64, signature: u64) {
         self.signature.store(signature, Ordering::Relaxed);
@@ -24,7 +23,7 @@ impl Line {
         self.round.store(round, Ordering::Release);
     }
 
-    /// What the member calls, once the data of `round` is there.
+    /// The member's call, if it has published the data of `round`.
     #[inline(always)]
     pub(crate) fn shown(&self, round: u64) -> Option<u64> {
         // SYNC: pairs with the Release store in `show`.
@@ -33,7 +32,7 @@ impl Line {
     }
 }
 
-/// How far a member is.
+/// The round that a member has begun last.
 #[repr(C)]
 pub(crate) struct Begun(AtomicU64);
 
@@ -53,20 +52,20 @@ impl Begun {
     }
 }
 
-/// Where members of a large team meet, in the memory of one of them. The only words that have more
-/// than one writer. Nobody comes to a meeting before the one before it was opened to all.
+/// The words at which members of a large team meet, in the memory of one of them: the only ones
+/// with more than one writer. No member arrives at a meeting before the previous one was opened.
 #[repr(C)]
 pub(crate) struct Meeting {
-    /// Who has come, to all meetings together.
+    /// Arrivals at all meetings together.
     come: AtomicU64,
     _apart: [u64; 15],
-    /// The round of the last meeting to which all have come.
+    /// The round of the last meeting that was opened.
     open: AtomicU64,
 }
 
 impl Meeting {
-    /// The caller has put and shown what it has. True: as the last one of so `many`, which counts
-    /// those of all meetings up to this one. It may read what the others have put.
+    /// Counts the caller's arrival; its data is in place. True if it is the last one of `many`, the
+    /// number of arrivals at all meetings up to this one: then it may read the data of the others.
     #[inline(always)]
     pub(crate) fn come(&self, many: u64) -> bool {
         // SYNC: each coming follows those before it, so that the last one's reads follow what all
@@ -74,7 +73,7 @@ impl Meeting {
         self.come.fetch_add(1, Ordering::AcqRel) + 1 == many
     }
 
-    /// Lets all go on, who may then read what all have put.
+    /// Opens the meeting: all go on, and may read the data of all.
     #[inline(always)]
     pub(crate) fn open(&self, round: u64) {
         // SYNC: pairs with the Acquire load in `is_open`: what all have put comes first, and what
@@ -82,7 +81,7 @@ impl Meeting {
         self.open.store(round, Ordering::Release);
     }
 
-    /// All have come to the meeting of `round`, to which the caller has come.
+    /// Whether the meeting of `round`, at which the caller has arrived, is open.
     #[inline(always)]
     pub(crate) fn is_open(&self, round: u64) -> bool {
         // SYNC: pairs with the Release store in `open`.

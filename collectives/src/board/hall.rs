@@ -4,13 +4,13 @@
 //! | meeting | who has come: a line of each member | two rows: a share of each member, and a result |
 //! ```
 //!
-//! Members that meet show nothing on their own boards, and look at nobody's: where there are more
-//! of them than cores, every page that is touched costs a miss of the TLB each time that the core
-//! changes hands. So the rows lie back to back, and short ones on one page.
+//! Members that meet publish nothing on their own boards, and read no others: if there are more of
+//! them than cores, every page that is touched costs a TLB miss after each task switch. So the rows
+//! lie back to back, and short ones on one page.
 //!
-//! All words and bytes but the meeting's have one writer at a time. Nobody comes to a meeting
-//! before the one before it was opened, so that who writes into a row knows that all have ended the
-//! meeting for which it was used last, two meetings ago.
+//! All words and bytes except those of the meeting have one writer at a time. No member arrives at
+//! a meeting before the previous one was opened. So a member that writes into a row knows that all
+//! have ended the meeting that used it last, two meetings ago.
 
 use super::flags::{Line, Meeting};
 use super::rounds::{MEET_MEMBERS, Plan, Round, Spot, Take, share};
@@ -19,14 +19,14 @@ use crate::Signature;
 use crate::combine::Fold;
 use crate::error::Result;
 
-/// Where things lie in the hall of a team: from the start of the first member's board.
+/// Offsets within the hall of a team, from the start of the first member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hall {
     at: usize,
     come: usize,
-    /// Where one row ends and the other one begins.
+    /// Distance of the two rows.
     rows: usize,
-    /// Bytes of it, 0 for teams that don't meet.
+    /// Bytes of the hall; 0 for teams that don't meet.
     pub(super) len: usize,
 }
 
@@ -58,7 +58,7 @@ impl Board {
         unsafe { &*self.bases[0].wrapping_add(self.places.hall.at).cast() }
     }
 
-    /// What a member shows when it comes.
+    /// The line that a member writes when it arrives.
     fn entry(&self, member: usize) -> &Line {
         let entries = self.bases[0].wrapping_add(self.places.hall.come).cast::<Line>();
         // SAFETY: members that meet have a hall, which stays mapped, with one for each member.
@@ -76,7 +76,7 @@ impl Board {
         middle.wrapping_sub(len.next_multiple_of(64))
     }
 
-    /// Comes to the meeting of the present round. True: as the last one, who
+    /// Arrives at the meeting of the present round. True for the last member, which
     /// [ends](Self::end_meeting) it.
     #[inline(always)]
     pub(crate) fn come(&self, signature: Signature) -> bool {
@@ -84,25 +84,25 @@ impl Board {
         self.meeting().come(self.meetings * self.bases.len() as u64)
     }
 
-    /// All have come to the meeting of the present round.
+    /// Whether the meeting of the present round is open.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.meeting().is_open(self.round)
     }
 
-    /// Lets all go on.
+    /// Opens the meeting.
     #[inline(always)]
     fn open(&self) {
         self.meeting().open(self.round);
     }
 
-    /// What a member has shown in a round in which it has met others.
+    /// The call with which a member arrived at the meeting of a round.
     pub(super) fn came_with(&self, member: usize, round: u64) -> Option<u64> {
         if self.places.hall.len > 0 { self.entry(member).shown(round) } else { None }
     }
 
-    /// Who has not come yet. If nobody is missing, any of the others may be the one that opens the
-    /// meeting.
+    /// The members that have not arrived. If none is missing, any other member may be the one that
+    /// opens the meeting.
     pub(crate) fn absent(&self) -> impl Iterator<Item = usize> {
         let others = || (0..self.bases.len()).filter(|member| *member != self.me);
         let round = self.round;
@@ -111,11 +111,11 @@ impl Board {
         others().filter(move |member| all_have || !come(*member))
     }
 
-    /// Does what the last one to come to the meeting of round `r` of a plan does: finds out whether
-    /// all call the same, makes for all what is to be made, and opens the meeting.
+    /// Ends the meeting of round `r` of a plan, as the last member to arrive: checks that all make
+    /// the same call, computes the common result, and opens the meeting.
     ///
     /// # Safety
-    /// All have come, and the caller last; the data is what the plan says, and nobody else's.
+    /// All have arrived, the caller last; the data is what the plan says, and used by nobody else.
     pub(crate) unsafe fn end_meeting(
         &self,
         (plan, r): (&Plan<'_>, usize),

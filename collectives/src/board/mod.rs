@@ -1,21 +1,22 @@
 //! Collectives of members on one host, through memory that all of them map.
 //!
 //! Each member of a team has a board in its own memory, which the others read: lines with flags and
-//! short data, and areas for longer data. [`rounds`] says what is put and taken in
-//! which round; here are the flags, and who waits how.
+//! short data, and areas for longer data. [`rounds`] defines what is put and taken in each round.
+//! This module has the boards themselves and their flags.
 //!
 //! ```text
 //! | begun | left: a byte of each member | dozing: a bit of each member | lengths | lines | areas |
 //! ```
 //!
-//! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
-//! the first member). The first one of a large team has a [hall] beside its board, where all
-//! meet and short data of all stands side by side. In a team over several hosts, those of each host
-//! have boards for each other, and "members" are these here.
+//! A member writes to another's board for two purposes only: to say that it has left the team, and
+//! to say that it sleeps (on the board of the first member). The first member of a large team has a
+//! [hall] beside its board, where all meet and the short data of all lies side by side. In a team
+//! over several hosts, the members of each host have boards for each other; "members" are those of
+//! this host here.
 //!
-//! It knows no messages: the engine, which sends them, stands above and takes rounds step by step
-//! ([`Rounds`]). Calls that block ([`blocking`](crate::blocking)) stand above the engine and take
-//! them at once. What both do in a round is in `present`.
+//! Boards know nothing of messages. The engine, which sends messages, is the layer above and takes
+//! rounds step by step ([`Rounds`]). Blocking calls ([`blocking`](crate::blocking)) are the layer
+//! above the engine and take all rounds at once. What both do in a round is in `present`.
 
 #![allow(
     clippy::needless_borrow,
@@ -51,23 +52,23 @@ use stores::store_policy;
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
 
-/// From one line to the next: processors fetch lines in pairs.
+/// Distance of two lines: processors prefetch cache lines in pairs.
 const LINE: usize = 128;
 
-/// Bytes of data that stand in a line, behind its flag.
+/// Bytes of data that a line has room for, behind its flag.
 const INLINE: usize = LINE - size_of::<Line>();
 
 const PAGE: usize = 4096;
 
-/// From one area to the next: short data in many areas must not have all its lines in a few sets of
-/// the caches.
+/// Distance of two areas: the cache lines of short data in many areas must not all fall into a few
+/// sets of the caches.
 const AREA_STRIDE: usize = AREA + PAGE;
 
-/// Where things lie on the boards of a team.
+/// Offsets within the boards of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
     dozing: usize,
-    /// A word for each member: the lengths of a call of which all members give the same.
+    /// A word for each member: the lengths that all members give in a call with a list of them.
     lengths: usize,
     lines: usize,
     areas: usize,
@@ -96,36 +97,36 @@ impl Places {
     }
 }
 
-/// A member's board, and the way to those of the others.
+/// A member's board, and the addresses of the others' boards.
 pub(crate) struct Board {
     memory: RegionInfo,
     places: Places,
     /// The members' tasks.
     tasks: Group,
-    /// By member: where boards begin, this member's own included.
+    /// The first byte of each member's board, this member's own included.
     bases: Box<[*mut u8]>,
-    /// Not all processes take part in the kernel's barriers: whoever shows something puts a fence.
+    /// Some process is not registered for `membarrier(2)`: a member that publishes needs a fence.
     fences: bool,
-    /// This member's bit of sleepers stays set when it wakes: operations are under way for which
-    /// nobody calls.
+    /// This member's bit among the sleepers stays set when it wakes: some operations in progress
+    /// have no call that waits for them.
     armed: bool,
     me: usize,
     /// The round that was begun last.
     round: u64,
     /// Meetings up to that round.
     meetings: u64,
-    /// What every member has begun, as far as is known.
+    /// The last round that each member is known to have begun.
     begun: Box<[u64]>,
-    /// None of them is smaller.
+    /// The least of these.
     least: u64,
-    /// Rounds in a row in which what this member took was there before it looked.
+    /// Consecutive rounds in which this member did not have to wait for the data that it took.
     behind: u64,
-    /// How data of `long` bytes and more goes to the others.
+    /// How data of `long` bytes and more is stored.
     store_policy: StorePolicy,
     long: usize,
-    /// What a call that blocks uses and the next one uses again.
+    /// Memory that blocking calls reuse: a round, and scratch.
     spare: (Round, Vec<[u64; 8]>),
-    /// Calls that are ready to be made again, each at the place that its key says.
+    /// The plans of earlier calls, each at the index that its key gives.
     kept: [Option<Box<Kept>>; prepared::KEPT],
 }
 
@@ -179,7 +180,7 @@ impl Board {
         })
     }
 
-    /// All members take part in the kernel's barriers.
+    /// All members are registered for `membarrier(2)`.
     pub(crate) fn spare_fences(&mut self) {
         self.fences = false;
     }
@@ -211,8 +212,8 @@ impl Board {
         unsafe { &*self.line_at(member, round).cast() }
     }
 
-    /// Where a member's data of a round is. Behind the last member's in a row stands what was made
-    /// for all.
+    /// Where a member's data of a round is. Behind the last member's share of a row is the result
+    /// that was computed for all.
     #[inline(always)]
     fn data(&self, member: usize, round: u64, spot: Spot) -> *mut u8 {
         match spot {
@@ -232,20 +233,20 @@ impl Board {
         unsafe { std::slice::from_raw_parts(first, self.bases.len()) }
     }
 
-    /// How many places a member uses in turns for data of a kind.
+    /// How many places of this kind a member uses in rotation.
     #[inline(always)]
     fn places(&self, spot: Spot) -> usize {
         spot.places(self.places.area_count)
     }
 
-    /// Scratch of so many bytes for a call that blocks.
+    /// Scratch of so many bytes for a blocking call.
     pub(crate) fn scratch(&mut self, bytes: usize) -> *mut u8 {
         let scratch = &mut self.spare.1;
         scratch.resize(bytes.div_ceil(size_of::<[u64; 8]>()).max(scratch.len()), [0; 8]);
         scratch.as_mut_ptr().cast()
     }
 
-    /// What a call that blocks writes its rounds into. It gives it back.
+    /// The round that a blocking call writes its steps into, and gives back at its end.
     pub(crate) fn lend_round(&mut self) -> Round {
         std::mem::take(&mut self.spare.0)
     }
@@ -254,7 +255,7 @@ impl Board {
         self.spare.0 = round;
     }
 
-    /// Which member the caller is.
+    /// The caller's rank among the members.
     pub(crate) fn me(&self) -> usize {
         self.me
     }
@@ -272,7 +273,7 @@ impl Board {
         (0..self.bases.len().div_ceil(64)).map(move |word| unsafe { &*first.add(word) })
     }
 
-    /// Says that this member wants to be woken when something is shown, or no more.
+    /// Sets or clears the request to be woken when something is published.
     pub(crate) fn set_dozing(&self, on: bool) {
         let Some(word) = self.dozing().nth(self.me / 64) else { return };
         let bit = 1 << (self.me % 64);
@@ -283,8 +284,8 @@ impl Board {
         }
     }
 
-    /// Makes sure that this member is woken when something is shown from now on, without looking
-    /// again. What was shown before may not have been seen yet.
+    /// Makes sure that this member is woken by whatever is published from now on, without another
+    /// poll. What was published before may not have been seen yet.
     pub(crate) fn arm(&mut self) {
         let bit = 1 << (self.me % 64);
         let is_set =
@@ -296,14 +297,14 @@ impl Board {
         }
     }
 
-    /// Nothing is under way any more for which nobody calls.
+    /// All operations in progress have a call that waits for them.
     pub(crate) fn disarm(&mut self) {
         if std::mem::replace(&mut self.armed, false) {
             self.set_dozing(false);
         }
     }
 
-    /// Says to the others that this member reads their boards no more.
+    /// Tells the others that this member no longer reads their boards.
     pub(crate) fn leave(&self) {
         for member in (0..self.bases.len()).filter(|member| *member != self.me) {
             // SYNC: pairs with the Acquire load in `is_left`: all reads are over.
@@ -311,7 +312,7 @@ impl Board {
         }
     }
 
-    /// Whether all others have left, as far as they are `alive`.
+    /// Whether all other members that are `alive` have left.
     pub(crate) fn is_left(&self, alive: impl Fn(usize) -> bool) -> bool {
         (0..self.bases.len()).all(|member| {
             // SYNC: pairs with the Release store in `leave`.
@@ -319,7 +320,7 @@ impl Board {
         })
     }
 
-    /// The memory, to be given back.
+    /// The memory, to be freed.
     pub(crate) fn region(&self) -> RegionInfo {
         self.memory
     }

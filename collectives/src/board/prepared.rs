@@ -1,4 +1,4 @@
-//! What calls that block are made of, and keeping that for the next call like it.
+//! The plans of blocking calls, which are kept for the next call of the same kind.
 
 use super::rounds::{Order, Plan, Round, Spot};
 use super::{Board, INLINE};
@@ -7,28 +7,28 @@ use crate::key::Key;
 use crate::{Call, Signature};
 use lapis_ablation::{Optimization, without};
 
-/// All of a call that depends on neither buffers nor other members.
+/// The parts of a call that depend on neither its buffers nor other members.
 pub(crate) struct Prepared<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) signature: Signature,
     fold: Fold,
-    /// Where data stands in every round.
+    /// Where data is, in every round.
     pub(crate) spot: Spot,
     pub(crate) order: Order,
     round: Round,
-    /// Which round of the plan that is.
+    /// The round of the plan that `round` holds.
     written: Option<usize>,
 }
 
 impl<'a> Prepared<'a> {
-    /// `room` is overwritten.
+    /// `room` is memory for the round, and is overwritten.
     pub(crate) fn new(plan: Plan<'a>, signature: Signature, fold: Fold, room: Round) -> Self {
         let spot = plan.spot(INLINE);
         let order = plan.order();
         Self { plan, signature, fold, spot, order, round: room, written: None }
     }
 
-    /// What the caller does in round `r`.
+    /// The caller's steps of round `r`.
     #[inline(always)]
     pub(crate) fn round(&mut self, r: usize) -> &Round {
         if self.written != Some(r) {
@@ -38,39 +38,39 @@ impl<'a> Prepared<'a> {
         &self.round
     }
 
-    /// The round that was asked for last, and how it folds.
+    /// The round that was requested last, and the operator.
     #[inline(always)]
     pub(crate) fn written(&self) -> (&Round, &Fold) {
         (&self.round, &self.fold)
     }
 
-    /// The parts of it for the last one to come to a meeting, who writes what it makes for all in
-    /// place of what was its own.
+    /// The same for the last member to arrive at a meeting, which replaces its own steps by those
+    /// that compute the result for all.
     pub(crate) fn last(&mut self) -> (&Plan<'a>, &mut Round, &Fold) {
         self.written = None;
         (&self.plan, &mut self.round, &self.fold)
     }
 
-    /// The room, to be used again.
+    /// The memory of the round, to be reused.
     pub(crate) fn into_room(self) -> Round {
         self.round
     }
 }
 
-/// A call that is kept.
+/// A kept plan.
 pub(crate) struct Kept {
     key: Key,
-    /// Elements of input and output that the caller needs.
+    /// Elements that the caller's input and output must have.
     needs: (usize, usize),
     pub(crate) prepared: Prepared<'static>,
 }
 
-/// Calls that are kept: a power of two, which divides faster.
+/// The number of kept plans: a power of two, because that divides faster.
 pub(super) const KEPT: usize = 16;
 
 impl Board {
-    /// A call that was made before, of buffers with at least so many elements. It is
-    /// [kept](Self::keep) again at its end.
+    /// The plan of an earlier call, if the buffers have enough elements for it. It is
+    /// [kept](Self::keep) again when the call ends.
     #[inline(always)]
     pub(crate) fn take_kept(&mut self, key: &Key, (input, output): (usize, usize)) -> Option<Box<Kept>> {
         let place = &mut self.kept[key.place(KEPT)];
@@ -78,14 +78,14 @@ impl Board {
         if place.as_deref().is_some_and(fits) { place.take() } else { None }
     }
 
-    /// Keeps a call for the next one like it.
+    /// Keeps a plan for the next call of its kind.
     #[inline(always)]
     pub(crate) fn keep(&mut self, kept: Box<Kept>) {
         let place = kept.key.place(KEPT);
         self.kept[place] = Some(kept);
     }
 
-    /// A call to be kept, in place of another one and with its memory.
+    /// A new plan to be kept, which replaces another one and reuses its memory.
     pub(crate) fn prepare_kept(
         &mut self,
         key: Key,
@@ -105,7 +105,7 @@ impl Board {
     }
 }
 
-/// Whether calls are kept.
+/// Whether plans are kept.
 #[inline(always)]
 pub(crate) fn keeps() -> bool {
     !without(Optimization::KeptCalls)

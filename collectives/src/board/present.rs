@@ -1,5 +1,5 @@
-//! The round that a member is in: room for its data, putting and showing it, taking that of others.
-//! Who waits for what is not there yet, and how, stands above.
+//! The round that a member is in: room for its data, putting and publishing it, and taking the data
+//! of others. The layers above wait for what is missing.
 
 use super::flags::Line;
 use super::rounds::{Plan, Round, Spot, Take};
@@ -11,15 +11,15 @@ use lapis_core::sync::{Ordering, membarrier, prefetch};
 
 const CACHE_LINE: usize = 64;
 
-/// Rounds from what is read to what the cache is asked for.
+/// Rounds between the one that is read and the one whose line is prefetched.
 const AHEAD: u64 = 4;
 
-/// From so many bytes on, data does not fit beside the flag in one cache line.
+/// The least number of bytes that do not fit beside the flag in one cache line.
 const FLAGS_LINE_DATA: usize = CACHE_LINE - size_of::<Line>() + 1;
 
 impl Board {
-    /// Begins the next round, which is round `r` of a plan. In the first one the others are told
-    /// the lengths that all members give.
+    /// Begins the next round, which is round `r` of a plan. In the first one the member publishes
+    /// the list of lengths, if the call has one.
     #[inline(always)]
     pub(crate) fn begin_round(&mut self, plan: &Plan<'_>, r: usize) {
         self.round += 1;
@@ -29,7 +29,7 @@ impl Board {
         }
     }
 
-    /// Whose round the present one, with data of this kind, needs to end first.
+    /// The member that must end an earlier round before the present one has room for its data.
     #[inline(always)]
     pub(crate) fn lacks_room(&mut self, spot: Spot) -> Option<usize> {
         if self.least >= self.needed(self.places(spot)) { None } else { self.look_for_room(spot) }
@@ -56,13 +56,13 @@ impl Board {
         self.begun(member).get() >= self.needed(self.places(spot))
     }
 
-    /// The round that all must have begun before the present one overwrites one of so many places.
+    /// The round that all must have begun before the present one reuses one of so many places.
     #[inline(always)]
     fn needed(&self, places: usize) -> u64 {
         (self.round + 1).saturating_sub(places as u64)
     }
 
-    /// Writes what is put in the present round, and behind it the words that the others are told.
+    /// Writes the data of the present round, and behind it the words for the others.
     ///
     /// # Safety
     /// There is room; the data is what the plan says, and nobody else's.
@@ -78,33 +78,33 @@ impl Board {
         }
         if !work.tells.is_empty() {
             let words = self.words(self.me);
-            // SAFETY: the caller's promise; a plan tells one word for each member and one more, for
-            // which the area keeps room.
+            // SAFETY: the caller's promise; a plan has one word for each member and one more, for
+            // which the area reserves room.
             unsafe { std::ptr::copy_nonoverlapping(work.tells.as_ptr(), words, work.tells.len()) };
         }
     }
 
-    /// Shows that what is put in the present round is there.
+    /// Publishes the data of the present round.
     #[inline(always)]
     pub(crate) fn show(&self, signature: Signature) {
         self.line(self.me, self.round).show(self.round, signature.0);
         self.begun(self.me).set(self.round);
     }
 
-    /// Orders what was shown before the look for members that doze.
+    /// Orders the publication before the check for members that sleep.
     #[inline(always)]
     pub(crate) fn order_showing(&self) {
         membarrier::light(self.fences);
     }
 
-    /// What a member calls, once it has shown the present round.
+    /// A member's call, if it has published the present round.
     #[inline(always)]
     pub(crate) fn shown(&self, member: usize) -> Option<u64> {
         self.line(member, self.round).shown(self.round)
     }
 
-    /// The caller has looked for a member's data in vain, and looks again: what stands beyond the
-    /// flag's own cache line is to come together with the flag.
+    /// The caller polls for a member's data: prefetches what lies beyond the flag's own cache line,
+    /// so that it arrives together with the flag.
     #[inline(always)]
     pub(crate) fn expect(&self, member: usize, spot: Spot) {
         if let Spot::Line(FLAGS_LINE_DATA..) = spot {
@@ -112,13 +112,13 @@ impl Board {
         }
     }
 
-    /// The caller has had to wait for what it takes.
+    /// The caller had to wait for data.
     pub(crate) fn is_in_step(&mut self) {
         self.behind = 0;
     }
 
-    /// Where others have been ahead of the caller for some rounds, asks the cache for what they
-    /// have shown in a later one.
+    /// If others have been ahead of the caller for some rounds, prefetches their lines of a later
+    /// one.
     #[inline(never)]
     pub(crate) fn look_ahead(&mut self, takes: &[Take], spot: Spot) {
         self.behind += 1;
@@ -134,15 +134,16 @@ impl Board {
         }
     }
 
-    /// What a member of a meeting calls, or shows, once it has come so far.
+    /// A member's call, if it has published the round or arrived at its meeting.
     fn called(&self, member: usize, round: u64) -> Option<u64> {
         self.line(member, round).shown(round).or_else(|| self.came_with(member, round))
     }
 
-    /// Takes what a member has put in the present round. `heard`: how many rounds others need.
+    /// Takes data of the present round from a member. `heard` becomes the most rounds that a member
+    /// needs.
     ///
     /// # Safety
-    /// It is there; the data is what the plan says, and nobody else's.
+    /// The data has been published; the buffers are what the plan says, and used by nobody else.
     #[inline(always)]
     pub(crate) unsafe fn take(
         &self,
@@ -153,7 +154,7 @@ impl Board {
         heard: &mut usize,
     ) -> Result<()> {
         if let Some(expected) = take.told {
-            // SAFETY: the caller's promise; such a plan has the others tell.
+            // SAFETY: the caller's promise; in such a plan the others write words.
             *heard = unsafe { self.hear(take.member, expected) }?.max(*heard);
         }
         if take.into.len == 0 {
@@ -166,31 +167,31 @@ impl Board {
         Ok(())
     }
 
-    /// Ends the present round. `all_have_begun`: everybody has shown it, and so has begun it.
+    /// Ends the present round. `all_have_begun`: all members have published it.
     #[inline(always)]
     pub(crate) fn end_round(&mut self, all_have_begun: bool) {
         if all_have_begun {
             self.least = self.round;
         }
-        // Others have read this line LINES rounds ago, so that their cores have it, too. Asked for
-        // before the present round's lines have come, it would make these come later.
+        // Others have read this line LINES rounds ago, so it is in their caches, too. Prefetched
+        // before the lines of the present round have arrived, it would delay those.
         let next = self.line_at(self.me, self.round + 1);
         prefetch::before_writing(next);
         prefetch::before_writing(next.wrapping_add(CACHE_LINE));
     }
 
-    /// Where a member's words of unequal parts are in the present round: nowhere among the data.
+    /// A member's words of unequal parts in the present round, behind its data.
     fn words(&self, member: usize) -> *mut u64 {
         let at = Plan::told_at(AREA, self.bases.len());
         self.data(member, self.round, Spot::Area(AREA)).wrapping_add(at).cast()
     }
 
-    /// How many rounds a member needs, if it has as many bytes for this one as are `expected`.
+    /// The number of rounds that a member needs. Checks that it has `expected` bytes for this one.
     ///
     /// # Safety
-    /// The member has shown the present round, and told in it.
+    /// The member has published the present round, with its words.
     unsafe fn hear(&self, member: usize, expected: u64) -> Result<usize> {
-        // SAFETY: the caller's promise; words stand where every member looks for them.
+        // SAFETY: the caller's promise; all members place their words alike.
         let (bytes, rounds) = unsafe {
             let words = self.words(member);
             (*words.add(self.me), *words.add(self.bases.len()))
@@ -208,18 +209,18 @@ impl Board {
 
 /// Members whose calls differ.
 impl Board {
-    /// Whether a member's call is the caller's, too.
+    /// Checks that a member makes the same call as the caller.
     #[inline(always)]
     pub(crate) fn same(&self, member: usize, theirs: u64, mine: Signature) -> Result<()> {
         if theirs == mine.0 { Ok(()) } else { Err(self.mismatch(member, theirs, mine)) }
     }
 
-    /// Who has shown another call in the present round, as an error.
+    /// An error that names a member with another call in the present round.
     pub(crate) fn other_call(&self, mine: Signature) -> Option<CollectiveError> {
         self.other_call_in(self.round, mine)
     }
 
-    /// The same in the round of a plan that has not begun.
+    /// The same for the first round of a plan that has not begun.
     pub(crate) fn other_call_before(&self, plan: &Plan<'_>, mine: Signature) -> Option<CollectiveError> {
         self.tell_lengths(plan);
         self.other_call_in(self.round + 1, mine)
@@ -239,7 +240,7 @@ impl Board {
             return CollectiveError::Mismatch { from, theirs, mine };
         }
         let [of_them, of_me] = [member, self.me].map(|member| self.lengths(member));
-        // They are those of these calls, if the members have come to tell them.
+        // They belong to these calls if both members have published them.
         let told = theirs.is_of(of_them.iter().copied()) && mine.is_of(of_me.iter().copied());
         match of_them.iter().zip(&of_me).enumerate().find(|(_, (theirs, mine))| theirs != mine) {
             Some((rank, (theirs, of_me))) if told => {
@@ -249,8 +250,8 @@ impl Board {
         }
     }
 
-    /// Tells the others the lengths that all members give. They read them when they find that a
-    /// member's call differs from theirs, beyond which no call goes that looks at all members.
+    /// Publishes the list of lengths. Others read it if a member's call differs from theirs; a call
+    /// that checks all members does not go on then.
     #[inline(never)]
     fn tell_lengths(&self, plan: &Plan<'_>) {
         for (word, len) in self.length_words(self.me).iter().zip(plan.lengths()) {
@@ -258,7 +259,7 @@ impl Board {
         }
     }
 
-    /// What a member has told.
+    /// The list of lengths that a member has published.
     fn lengths(&self, member: usize) -> Vec<u64> {
         self.length_words(member).iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }

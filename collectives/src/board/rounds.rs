@@ -1,18 +1,18 @@
-//! Collectives through memory that all members map: rounds instead of messages. Pure, as the other
-//! schedules.
+//! Collectives through memory that all members map: rounds instead of messages. Pure functions, as
+//! the other schedules.
 //!
-//! In each round every member puts some of its data where all can read it (its *area*), shows that
-//! it has, and takes what it needs from the areas of others. Each member has several areas, used in
-//! turns ([`areas`]), and for data that stands beside the flag [`LINES`]. The rule that keeps data
-//! whole, with s of them: a member begins round k only when all members have begun round k − s + 1,
-//! for then all have ended the round whose area is used again. Every member has as many rounds as
-//! the others, even with nothing to put or to take.
+//! In each round every member puts some of its data where all can read it (its *area*), publishes
+//! it, and takes what it needs from the areas of others. Each member uses several areas in rotation
+//! ([`areas`]), and [`LINES`] lines for data that fits beside the flag. With s places in rotation,
+//! this rule keeps data intact: a member begins round k only when all members have begun round
+//! k − s + 1, because then all have ended the round that used the same place. All members have the
+//! same number of rounds, even if they have nothing to put or to take.
 //!
-//! Members of a large team *meet* where all take from all: a member goes on when a single word says
-//! that everybody has put, and looks at no flags. Short data stands in one *row* then, side by
-//! side, of which there are two in turns: who puts for a meeting has seen the one before it open,
-//! so that all have ended the last one but one. What an allreduce makes of it the last to come
-//! makes for all, and puts behind the row.
+//! If all members of a large team take from all, they *meet*: a member goes on when a single word
+//! says that all have put their data, and checks no flags. Short data then lies side by side in one
+//! *row*. Two rows are used alternately: a member that puts data for a meeting has seen the
+//! previous meeting open, so all members have ended the one before that. The last member to arrive
+//! computes the result of an allreduce for all, and puts it behind the row.
 //!
 //! Operands are always folded in the order of ranks.
 
@@ -26,44 +26,44 @@ use crate::call::Call;
 use lapis_schedules::tree::Parts;
 use lapis_schedules::{Side, Span};
 
-/// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
+/// Reductions of at least so many bytes are divided among [`DIVIDE_MEMBERS`] members and more.
 const DIVIDE_FROM: usize = 4 << 10;
 
-/// With fewer members it costs least if everybody folds everything.
+/// With fewer members it is fastest if all fold everything.
 const DIVIDE_MEMBERS: usize = 4;
 
-/// From so many members on they meet: looks at everybody's flags, at every member, take longer.
+/// Teams of at least so many members meet: checking all flags at each member takes longer.
 pub(crate) const MEET_MEMBERS: usize = 8;
 
-/// Data that a member shows to the others.
+/// Data that a member puts on its board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Put {
-    /// What.
+    /// The data.
     pub from: Span,
-    /// Where in its area, in elements.
+    /// The offset in its area, in elements.
     pub at: usize,
 }
 
 /// Data that a member takes from an area, which may be its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Take {
-    /// Whose.
+    /// The member.
     pub member: usize,
-    /// Where in it, in elements.
+    /// The offset in its area, in elements.
     pub at: usize,
-    /// Where to. Of no length: the member is waited for, no more.
+    /// The destination. If it has no length, the member is only waited for.
     pub into: Span,
-    /// Whether it replaces what is there, or is folded with it, and from which side.
+    /// Whether the data replaces what is there or is folded with it, and on which side.
     pub fold: Option<Side>,
-    /// Bytes that the member must tell to have for this one, in the first round of unequal parts.
+    /// In the first round of unequal parts: the bytes that the member must announce for this one.
     pub told: Option<u64>,
-    /// From so many members, beginning with that one: where nobody's flag is looked at. What the
-    /// next one has goes so many elements behind.
+    /// The number of members to take from, beginning with that one, if no flags are checked; and
+    /// the distance of their data in the destination, in elements.
     pub many: (usize, usize),
 }
 
 impl Take {
-    /// From one member, in the place of what is there.
+    /// From one member, replacing what is there.
     pub(crate) fn of(member: usize, at: usize, into: Span) -> Self {
         Self { member, at, into, fold: None, told: None, many: (1, 0) }
     }
@@ -79,29 +79,29 @@ impl Take {
     }
 }
 
-/// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
-/// order; or, where it [passes on](Plan::passes_on) what it has taken, it copies, takes, puts and
-/// shows.
+/// What a member does in a round: it puts, publishes, copies within its own memory, and takes, in
+/// this order. If it [passes on](Plan::passes_on) what it has taken, it copies, takes, puts and
+/// publishes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
-    /// Into its area.
+    /// Data for its area.
     pub puts: Vec<Put>,
-    /// Behind that, at the end of the area: what [`Plan::told_at`] says.
+    /// Words behind the data, at the end of the area (see [`Plan::told_at`]).
     pub tells: Vec<u64>,
-    /// From where to where.
+    /// Copies within its own memory: source and destination.
     pub copies: Vec<(Span, Span)>,
-    /// From areas.
+    /// Data from areas.
     pub takes: Vec<Take>,
 }
 
-/// Who waits for whom in the rounds of an operation.
+/// Which members wait for which in the rounds of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// All for all.
+    /// All wait for all.
     All,
-    /// Some members for others, who may run ahead.
+    /// Some members wait for others, which may run ahead.
     OneWay,
-    /// Each for the one before it, and puts what it has made of what it took in the same round.
+    /// Each member waits for the one before it, and in the same round puts the result for the next.
     Chain,
 }
 
@@ -111,24 +111,24 @@ pub(crate) struct Plan<'a> {
     call: Call<'a>,
     me: usize,
     n: usize,
-    /// Bytes of an element of rounds: what moves data counts bytes, since members may count the
-    /// same bytes in other elements.
+    /// Bytes of an element in rounds. It is one byte for operations that only move data, because
+    /// members may count the same bytes in different elements.
     element: usize,
-    /// Elements of rounds in one of the call's lists.
+    /// Elements in rounds per element of the call's lists.
     scale: usize,
     /// Elements of each part that one round carries.
     window: usize,
-    /// Elements of an area that are used.
+    /// Elements of an area that one round uses.
     width: usize,
-    /// Windows.
+    /// Number of windows.
     windows: usize,
-    /// Each window takes two rounds: everybody folds a piece of it, then all take the pieces.
+    /// Each window takes two rounds: each member folds a piece of it, then all take the pieces.
     divided: bool,
-    /// All go on when all have put.
+    /// The members meet.
     meets: bool,
 }
 
-/// How many elements at a time: each member's whole data, or a part for each member.
+/// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
 fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
     match *call {
         Call::Barrier => Some((0, 1)),
@@ -140,11 +140,11 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
         | Call::AllGather { count }
         | Call::Scan { count }
         | Call::ExScan { count } => Some((count, 1)),
-        // What a member gives itself needs room in a row alone.
+        // Only in a row does a member's part for itself need room.
         Call::Scatter { count, .. } => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } if n < MEET_MEMBERS => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } => Some((count, n)),
-        // Of two members, each takes the other's operand alone.
+        // If there are two members, each puts only the part of the other.
         Call::ReduceScatter { counts } => {
             Some((counts.iter().copied().max().unwrap_or(0), if n == 2 { 1 } else { n }))
         }
@@ -154,7 +154,7 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Whether members need what all have put.
+/// Whether each member needs data of all.
 fn takes_from_all(call: &Call<'_>) -> bool {
     matches!(
         call,
@@ -170,8 +170,8 @@ fn takes_from_all(call: &Call<'_>) -> bool {
 }
 
 impl<'a> Plan<'a> {
-    /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
-    /// for what is not done this way.
+    /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size` bytes.
+    /// `None` if the operation can't be done this way.
     pub(crate) fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
         let (element, scale) = if call.folds() { (size.max(1), 1) } else { (1, size) };
         let call = &call.scaled(scale);
@@ -193,8 +193,8 @@ impl<'a> Plan<'a> {
         Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets })
     }
 
-    /// How many rounds there are: as many at every member, once each has heard how many the others
-    /// need at least; nothing is heard before the first round.
+    /// The number of rounds: the same at all members, once each knows how many the others need
+    /// (`heard`, 0 before the first round).
     #[inline]
     pub(crate) fn rounds(&self, heard: usize) -> usize {
         self.windows.max(heard) * (1 + usize::from(self.divided))
@@ -205,7 +205,7 @@ impl<'a> Plan<'a> {
         self.element
     }
 
-    /// Elements of each area that are used: as many at every member.
+    /// Elements of an area that one round uses, the same at all members.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -216,18 +216,18 @@ impl<'a> Plan<'a> {
         self.call.lengths().is_some()
     }
 
-    /// Bytes of each member's part, if all members give the same list of them; else nothing.
+    /// Bytes of each member's part, if all members give the same list of them.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = u64> {
         let of_one = self.element * self.scale;
         self.call.lengths().unwrap_or_default().iter().map(move |count| (count * of_one) as u64)
     }
 
-    /// Whether all go on when all have put.
+    /// Whether the members meet.
     pub(crate) fn meets(&self) -> bool {
         self.meets
     }
 
-    /// Who waits for whom.
+    /// Which members wait for which.
     pub(crate) fn order(&self) -> Order {
         match self.call {
             Call::Scan { .. } | Call::ExScan { .. } => Order::Chain,
@@ -236,12 +236,13 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether members put what they have made of what they took in the same round.
+    /// Whether members put, in the same round, the result of what they took.
     pub(crate) fn passes_on(&self) -> bool {
         self.order() == Order::Chain
     }
 
-    /// Where data stands, if up to `inline` bytes fit in a line: in every round, at every member.
+    /// Where data is, if a line has room for `inline` bytes: the same in all rounds, at all
+    /// members.
     #[inline]
     pub(crate) fn spot(&self, inline: usize) -> Spot {
         let bytes = self.width * self.element;
@@ -261,8 +262,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Writes round `r`, from 0 on. Allocates nothing when `out` has been used for an operation of
-    /// its kind.
+    /// Writes round `r`, counted from 0, into `out`. Allocates nothing if `out` has been used for
+    /// an operation of the same kind.
     pub(crate) fn round(&self, r: usize, out: &mut Round) {
         out.puts.clear();
         out.copies.clear();
@@ -301,8 +302,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Writes what the last member to come to the meeting of round `r` makes for all: it takes, and
-    /// puts what has come of it behind the row. True: then it has what it needs of this round.
+    /// Writes what the last member to arrive at the meeting of round `r` computes for all: it
+    /// takes, and puts the result behind the row. True if it then has what it needs of this round.
     pub(crate) fn last(&self, r: usize, out: &mut Round) -> bool {
         let Call::AllReduce { count } = self.call else { return false };
         if self.divided {
@@ -316,13 +317,13 @@ impl<'a> Plan<'a> {
         true
     }
 
-    /// First element and length of window `w` of so many elements.
+    /// First element and length of window `w` of `count` elements.
     fn span(&self, w: usize, count: usize) -> (usize, usize) {
         let start = (w * self.window).min(count);
         (start, self.window.min(count - start))
     }
 
-    /// The other members, the next one first, so that not everybody reads from one.
+    /// The other members, beginning with the next one, so that not all read from the same one.
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let (me, n) = (self.me, self.n);
         (me + 1..n).chain(0..me)
@@ -358,8 +359,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Parts of any lengths. Where input and output are the same, what comes may lie where the
-    /// input was: so all of it is where it belongs after the first round.
+    /// Parts of any lengths. In place, data of others may arrive where the input was. So the whole
+    /// input is copied to its destination in the first round.
     fn gathered_parts(&self, out: &mut Round, w: usize, parts: Parts<'_>) {
         let at = |member: usize| {
             let (start, len) = self.span(w, parts.counts[member] * self.scale);
@@ -405,8 +406,8 @@ impl<'a> Plan<'a> {
         self.take_all(out, |member| (self.place(member, self.me), output(of(member))));
     }
 
-    /// Where in its area a member puts what another one gets: parts stand one behind the other,
-    /// without one for itself.
+    /// The offset in its area at which a member puts what another one gets. Parts lie one behind
+    /// the other, without one for the member itself.
     fn place(&self, from: usize, to: usize) -> usize {
         (to - usize::from(to > from)) * self.window
     }

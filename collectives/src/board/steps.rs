@@ -1,5 +1,5 @@
-//! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
-//! taken up again where they stood.
+//! Rounds of operations whose caller does other work meanwhile: they go as far as they can, and
+//! continue later from there.
 
 use super::dozing::{is_any_dozing, wake_dozing};
 use super::rounds::{Plan, Round, Spot};
@@ -11,42 +11,42 @@ use lapis_schedules::Script;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
 
-/// How far an operation has come.
+/// The part of an operation that is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// In its first rounds.
+    /// The rounds before the messages.
     Before,
-    /// In its messages.
+    /// The messages.
     Messages,
-    /// In its last rounds.
+    /// The rounds after the messages.
     After,
-    /// All is done.
+    /// None: the operation is complete.
     End,
 }
 
-/// Where in a round.
+/// The stage of a round.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// None is begun.
+    /// No round is in progress.
     Between,
-    /// What is to be put next waits for room.
+    /// The data to be put waits for room.
     Room,
-    /// The caller has come to the meeting; others have not.
+    /// The caller has arrived at the meeting, others have not.
     Meeting,
-    /// So many takes are made.
+    /// So many takes are done.
     Takes(usize),
 }
 
-/// The rounds of an operation: all of it, or what comes before and after its messages. Touched
-/// field by field: what a round shows may wake others by messages, and that may come back.
+/// The rounds of an operation: all of it, or those before and after its messages. Its fields are
+/// accessed one by one: publishing a round may wake others by messages, which may re-enter.
 pub(crate) struct Rounds {
     before: Option<Plan<'static>>,
     after: Option<Plan<'static>>,
-    /// The messages in between go on with what the rounds before have put out.
+    /// The messages in between read the output of the rounds before them.
     output_goes_on: bool,
-    /// Messages to be sent instead if no memory is found; until that is known.
+    /// Messages to be sent instead, kept until it is known whether there is memory.
     pub(crate) instead: Option<Script>,
-    /// What the plans refer to.
+    /// The lists that the plans refer to.
     _lists: Option<Lists>,
     // Of the present run:
     pub(crate) reach: Reach,
@@ -54,17 +54,17 @@ pub(crate) struct Rounds {
     next: usize,
     spot: Spot,
     awaited: usize,
-    /// Rounds that others need, as they have told.
+    /// The number of rounds that others need, as far as known.
     heard: usize,
     work: Round,
 }
 
-/// Numbers on the heap: they stay where they are.
+/// Numbers on the heap, whose address does not change.
 type Numbers = Box<[usize]>;
 
-/// Lists of a call, which stay where they are.
+/// The lists of a call, whose addresses do not change.
 struct Lists {
-    /// Counts and places: of one list of parts, or of what is given and of what is got.
+    /// Counts and starts: of one list of parts, or of those given and those received.
     parts: [(Numbers, Numbers); 2],
     to: Box<Group>,
 }
@@ -103,13 +103,13 @@ impl Lists {
     }
 }
 
-/// The rounds of a call; `None`: it is not done through memory, at no member.
+/// The rounds of a call. `None` at all members if it can't go through memory.
 pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
     Plan::new(call, me, n, AREA, size)
 }
 
 impl Rounds {
-    /// A call that is nothing but rounds.
+    /// A call that consists of rounds only.
     pub(crate) fn all(call: &Call<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
         let lists = Lists::of(call);
         let plan = match &lists {
@@ -123,7 +123,7 @@ impl Rounds {
     }
 
     /// The rounds before and after the messages of a call on two levels, for member `me` of the `n`
-    /// of a host, of whom `leader` sends the messages.
+    /// members of a host, whose `leader` sends the messages.
     pub(crate) fn of_levels(
         call: &Call<'_>,
         me: usize,
@@ -174,13 +174,13 @@ impl Rounds {
         of(&self.before).max(of(&self.after))
     }
 
-    /// Goes to another part of the operation. True: its messages read what the rounds have put out.
+    /// Enters another part of the operation. True if its messages read the output of the rounds.
     pub(crate) fn enter(&mut self, reach: Reach) -> bool {
         (self.reach, self.stage, self.next, self.heard) = (reach, Stage::Between, 0, 0);
         reach == Reach::Messages && self.output_goes_on
     }
 
-    /// Who has shown another call in the round that is under way or comes next, as an error.
+    /// An error that names a member with another call in the present or next round.
     pub(crate) fn other_call(&self, board: &Board, mine: Signature) -> Option<CollectiveError> {
         match self.stage {
             Stage::Between => board.other_call_before(&self.plan()?, mine),
@@ -188,7 +188,7 @@ impl Rounds {
         }
     }
 
-    /// The member that is waited for: of several the first one, or one of whom `is_gone` says so.
+    /// The member that is waited for: of several one that `is_gone`, otherwise the first one.
     pub(crate) fn awaited(&self, board: &Board, is_gone: impl Fn(usize) -> bool) -> usize {
         match self.stage {
             Stage::Meeting => {
@@ -199,7 +199,7 @@ impl Rounds {
         }
     }
 
-    /// Whether what is waited for is there. The board is the team's.
+    /// Whether the operation can go on. The board is the team's.
     pub(crate) fn can_go(&self, board: &Board) -> bool {
         if matches!(self.reach, Reach::Messages | Reach::End) {
             return false;
@@ -216,7 +216,7 @@ impl Rounds {
         }
     }
 
-    /// Whether members put after they have taken.
+    /// See [`Plan::passes_on`].
     fn passes_on(&self) -> bool {
         self.plan().is_some_and(|plan| plan.passes_on())
     }
@@ -229,13 +229,13 @@ impl Rounds {
         }
     }
 
-    /// Bytes of an element of the rounds of the present part.
+    /// Bytes of an element in the rounds of the present part.
     pub(crate) fn element(&self) -> usize {
         self.plan().map_or(1, |plan| plan.element())
     }
 
-    /// Takes rounds as far as they go. True: this part of the operation is over. `wake` sends a
-    /// task what ends its sleep.
+    /// Takes rounds as far as possible. True if this part of the operation is complete. `wake`
+    /// sends a message that wakes a task.
     ///
     /// # Safety
     /// The lock is held; rounds and board are this operation's and live; the data is what the call
@@ -290,7 +290,7 @@ impl Rounds {
         }
     }
 
-    /// Puts the data of a round and shows it, or comes to its meeting.
+    /// Puts the data of a round and publishes it, or arrives at its meeting.
     ///
     /// # Safety
     /// As for [`go`](Self::go); there is room.
@@ -341,7 +341,7 @@ impl Rounds {
         }
     }
 
-    /// Makes a take, or goes on after the last one. False: the data is not there.
+    /// Does a take, or goes on after the last one. False if the data has not been published.
     ///
     /// # Safety
     /// As for [`go`](Self::go).

@@ -1,20 +1,21 @@
-//! How long data gets onto a board: through the caches or past them.
+//! How long data is stored on a board: through the caches, or bypassing them.
 
 use super::Board;
 use super::flags::Begun;
 use lapis_copies::{Copies, StorePolicy};
 use lapis_core::Context;
 
-/// Where stores past the caches pay, they pay from so many bytes on at the latest: what lay in an
-/// area before is still in its readers' caches, from where each line would have to be taken away.
+/// If stores that bypass the caches pay at all, they pay from so many bytes on at the latest: the
+/// former data of an area is still in its readers' caches, and each line would have to be taken
+/// from there.
 const PAST: u32 = 2 << 10;
 
-/// Rounds from one look at another member's line to the next. A line that is read in every round
-/// some processors fetch ahead, so that reading it tells nothing.
+/// Rounds from one timed read of another member's line to the next. Some processors prefetch a line
+/// that is read in every round, and the read then says nothing about the distance.
 const LOOK_EVERY: u64 = 8;
 
-/// By the limits that transports of this host go by. What is wrong in the environment they have
-/// refused.
+/// The policy by the limits that the transports of this host use. They have refused wrong settings
+/// of the environment.
 #[cfg(not(loom))]
 pub(super) fn store_policy(context: &Context) -> StorePolicy {
     use lapis_copies::{Choice, VARIABLE};
@@ -23,7 +24,7 @@ pub(super) fn store_policy(context: &Context) -> StorePolicy {
     let value = listed.and_then(|listed| Some((listed.value.as_deref()?, listed.origin)));
     let choice = Choice::of(value, &lapis_core::config::processor());
     let limits = choice.map_or(Copies::USUAL, |choice| choice.copies);
-    // Where tasks outnumber cores, some readers of everything share the writer's core.
+    // If tasks outnumber cores, some readers share the writer's core.
     let (near, far) = if context.is_crowded() { (None, None) } else { (limits.near_past, limits.far_past) };
     StorePolicy::new(Copies { near_past: near, far_past: far.map(|past| past.min(PAST)), ..limits })
 }
@@ -35,8 +36,8 @@ pub(super) fn store_policy(_: &Context) -> StorePolicy {
 }
 
 impl Board {
-    /// From how many bytes on what a member puts goes past the caches. In some rounds of long data
-    /// it looks how long it takes to read what the next member has written.
+    /// The number of bytes from which on a member's stores bypass the caches. In some rounds of
+    /// long data it times the read of a line that the next member has written.
     #[inline(never)]
     pub(super) fn past(&mut self) -> usize {
         if self.round.is_multiple_of(LOOK_EVERY) {

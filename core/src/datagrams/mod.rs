@@ -25,6 +25,9 @@
 //! **Units stay in place** until the dispatcher has handled them: the transport keeps the bytes
 //! until its next poll. The engine counts a unit as taken before its handler runs; that is not
 //! visible outside, because its acknowledgement leaves later.
+//!
+//! [`Status::Done`]: crate::transport::Status::Done
+//! [`Status::Again`]: crate::transport::Status::Again
 
 mod arrivals;
 mod bypass;

@@ -1,27 +1,28 @@
-//! Where members put the data of a round, and how many such places each uses in turns.
+//! Where members put the data of a round, and how many such places each uses in rotation.
 
-/// Areas of each member at least.
+/// The least number of areas per member.
 pub(super) const LEAST_AREAS: usize = 4;
 
-/// Areas of all members together, if none has fewer than the least or more than [`LINES`].
+/// Areas of all members together, within [`LEAST_AREAS`] and [`LINES`] per member.
 const ALL_AREAS: usize = 128;
 
-/// Areas of each of `n` members: a power of two. What was written just now is in the writer's
-/// second cache, and what was read in the reader's, from where lines come and go at a third of the
-/// speed of a cache that both share. An area that is used again when it has left both is fast.
+/// Areas of each of `n` members: a power of two. Recently written data is in the writer's
+/// second-level cache, recently read data in the reader's. From there lines travel at a third of
+/// the speed of a cache that both share. With enough areas, the data of an area has left both
+/// caches when the area is used again.
 pub(crate) fn areas(n: usize) -> usize {
     (ALL_AREAS / n.next_power_of_two()).clamp(LEAST_AREAS, LINES)
 }
 
-/// Lines of each member, with flags and short data: so far a root of short data may run ahead,
-/// which saves switches of tasks where they outnumber cores.
+/// Lines of each member, with flags and short data. A root of short data may run ahead by so many
+/// rounds, less one, which saves task switches if tasks outnumber cores.
 pub(crate) const LINES: usize = 32;
 
-/// Most bytes of each member in a row. Parts that come from one mapping come in half the time that
+/// The most bytes of each member in a row. Parts are read from one mapping in half the time that
 /// they take from as many areas.
 const SHARE: usize = 64 << 10;
 
-/// Bytes of a row beyond which members have less each, but no less than a page.
+/// The most bytes of a row. In larger teams members have smaller shares, but at least a page.
 const ROW: usize = 8 << 20;
 
 /// Bytes of each member in a row of a team of `n`.
@@ -29,20 +30,20 @@ pub(crate) fn share(n: usize) -> usize {
     (ROW / (n + 1) / 64 * 64).clamp(4 << 10, SHARE)
 }
 
-/// Data of a line, and of an area.
+/// Where the data of a round is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
-    /// Behind the flag: so many bytes at most.
+    /// Behind the flag: at most so many bytes.
     Line(usize),
     /// In the team's row, with so many bytes of each member.
     Row(usize),
-    /// In the member's area, of which it uses so many bytes at most.
+    /// In the member's area: at most so many bytes of it.
     Area(usize),
 }
 
 impl Spot {
-    /// How many places of its kind a member with so many areas uses in turns, if that is what it
-    /// waits for. Rows know by themselves when they are free; the flag stands in a line then, too.
+    /// How many places of its kind a member with so many areas uses in rotation. Rows are free by
+    /// the rule of meetings; there the flag's line is what a member waits for.
     #[inline(always)]
     pub(crate) fn places(self, areas: usize) -> usize {
         if matches!(self, Self::Area(_)) { areas } else { LINES }

@@ -1,11 +1,11 @@
-//! Reductions: whose operands a member folds, and from where.
+//! Reductions: which operands a member folds, and where it finds them.
 
 use super::{Plan, Put, Round, Take, input, output};
 use crate::call::Call;
 use lapis_schedules::{Side, Span, piece};
 
 impl Plan<'_> {
-    /// Who gets the result folds everything.
+    /// Each member that gets the result folds everything.
     pub(super) fn folded(&self, out: &mut Round, at: (usize, usize), gets: bool) {
         let both = matches!(self.call, Call::AllReduce { .. });
         if both || !gets || !self.keeps_own() {
@@ -16,20 +16,21 @@ impl Plan<'_> {
         }
     }
 
-    /// Each folds what the one before it has made with its own, for itself and the next one.
+    /// Each member folds the result of the one before it with its own operand, and puts that for
+    /// the next one.
     pub(super) fn scanned(&self, out: &mut Round, at: (usize, usize)) {
         out.copies.push((input(at), output(at)));
         self.take_before(out, output(at), Some(Side::Before));
         self.put_for_next(out, output(at));
     }
 
-    /// The same, but what is made goes to the next one alone.
+    /// The same, but the member itself keeps the result of the one before it.
     pub(super) fn scanned_before(&self, out: &mut Round, at: (usize, usize)) {
         if self.me == 0 {
             return self.put_for_next(out, input(at));
         }
         let made = Span::scratch(0, at.1);
-        // In place, the input is where the output comes.
+        // In place, the output overwrites the input.
         out.copies.push((input(at), made));
         self.take_before(out, output(at), None);
         self.take_before(out, made, Some(Side::Before));
@@ -48,7 +49,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Everybody folds a piece, then all or the root take the pieces.
+    /// Each member folds a piece, then all members or the root take the pieces.
     pub(super) fn divided(&self, out: &mut Round, r: usize, at: (usize, usize), root: Option<usize>) {
         let whole = output(at);
         let of = |member: usize| piece(whole, self.n, member);
@@ -68,7 +69,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Everybody folds its part.
+    /// Each member folds its part.
     pub(super) fn folded_parts(&self, out: &mut Round, w: usize, count: impl Fn(usize) -> usize) {
         let (keeps_own, mut first, mut mine) = (self.keeps_own(), 0, Span::NONE);
         let at = |member: usize| if keeps_own { 0 } else { member * self.window };
@@ -86,7 +87,7 @@ impl Plan<'_> {
         self.fold_all(out, mine, at(self.me), output(self.span(w, count(self.me))));
     }
 
-    /// Folds everybody's operands, of which the caller's own is `mine`.
+    /// Folds the operands of all members. The caller's own is `mine`.
     fn fold_all(&self, out: &mut Round, mine: Span, at: usize, into: Span) {
         if !self.keeps_own() {
             return self.fold_areas(out, 0..self.n, at, into);
@@ -98,14 +99,14 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the caller folds its own operand where it is. Beside more than one other it takes it
-    /// from its area: the first operand goes where the result does, which in place is where its own
-    /// was.
+    /// Whether the caller folds its own operand from where it is. With more than two members it
+    /// takes it from its area: the first operand is copied to the result, which in place overwrites
+    /// the caller's own.
     fn keeps_own(&self) -> bool {
         self.n <= 2
     }
 
-    /// Folds what stands in the areas of these members.
+    /// Folds the operands in the areas of these members.
     pub(super) fn fold_areas(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
         if self.meets && who.len() > 1 {
             out.takes.push(Take::of(who.start, at, into));

@@ -1,9 +1,9 @@
 //! Unequal parts: gatherv, scatterv, alltoallv.
 //!
-//! Only the two members that share a part know its length, so nobody knows alone how many rounds
-//! the others need. In the first round every member tells, behind its data: for each member the
-//! bytes of its part, all in all, and how many rounds it needs itself. Who takes compares the
-//! lengths, and goes on for as many rounds as it has heard of.
+//! Only the two members that share a part know its length, so no member alone knows how many rounds
+//! the others need. In the first round every member writes, behind its data, the total bytes of the
+//! part for each member, and the number of rounds that it needs itself. Receivers compare the
+//! lengths and go on for the largest number of rounds.
 
 use super::{Plan, Put, Round, Take, input, output};
 use crate::call::Call;
@@ -13,8 +13,8 @@ use lapis_schedules::tree::Parts;
 /// Windows begin at multiples of so many bytes.
 const UNIT: usize = 16;
 
-/// The longest part that member `me` knows, for calls with unequal parts. What members tell that
-/// are not the root does not count.
+/// The longest part that member `me` knows, for calls with unequal parts. Lists of members other
+/// than the root are ignored.
 pub(super) fn longest(call: &Call<'_>, me: usize) -> Option<usize> {
     let most = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
     match *call {
@@ -26,7 +26,7 @@ pub(super) fn longest(call: &Call<'_>, me: usize) -> Option<usize> {
     }
 }
 
-/// Parts that are apart: those of a member without a list are one, which it shares with the root.
+/// The parts of a member. Without a list it has one, which it shares with the root.
 #[derive(Clone, Copy)]
 enum Apart<'a> {
     All(Parts<'a>),
@@ -35,7 +35,7 @@ enum Apart<'a> {
 }
 
 impl Apart<'_> {
-    /// First byte and length of the part shared with `member`, in elements of so many bytes.
+    /// First byte and length of the part shared with `member`; elements have `size` bytes.
     fn of(&self, member: usize, size: usize) -> (usize, usize) {
         match self {
             Self::All(parts) => (parts.starts[member] * size, parts.counts[member] * size),
@@ -46,8 +46,8 @@ impl Apart<'_> {
 }
 
 impl<'a> Plan<'a> {
-    /// Where in an area of `room` bytes the words stand that members of a team of `n` tell each
-    /// other: one for each member, then the number of rounds.
+    /// The offset, in an area of `room` bytes, of the words that members of a team of `n` write for
+    /// each other: one for each member, then the number of rounds.
     pub(crate) fn told_at(room: usize, n: usize) -> usize {
         room.saturating_sub((n + 1) * size_of::<u64>())
     }
@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
             element: 1,
             scale,
             window,
-            // Never so little that it stands in a line: the words need an area.
+            // Never so little that a line has room for it: the words need an area.
             width: room,
             windows,
             divided: false,
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// What the caller gives, and what it gets.
+    /// The parts that the caller gives, and those that it gets.
     fn both(&self) -> (Apart<'a>, Apart<'a>) {
         match self.call {
             Call::GatherV { root, mine, parts } => {
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Where in an area the window for a member is.
+    /// The offset of a member's window in an area.
     fn slot(&self, member: usize) -> usize {
         if matches!(self.call, Call::GatherV { .. }) { 0 } else { member * self.window }
     }
@@ -119,7 +119,7 @@ impl<'a> Plan<'a> {
             }
         }
         let (mine, into) = (give.of(self.me, size), get.of(self.me, size));
-        // What is done in place may lie where others' parts come from, or go to.
+        // In place, the caller's own part may overlap the parts of others.
         let now = if matches!(self.call, Call::ScatterV { .. }) { self.windows - 1 } else { 0 };
         if w == now && into.1 > 0 {
             out.copies.push((input(mine), output(into)));
@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         for member in self.others() {
             let part = get.of(member, size);
             let into = output(self.window_of(w, part));
-            // The root alone knows of everybody: it need hear nobody who gives it nothing.
+            // Only the root knows all parts; members that give it nothing need not be read.
             let hears = first && self.hears(member);
             if into.len > 0 || hears {
                 let told = hears.then_some(part.1 as u64);
@@ -142,7 +142,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether the caller must hear of a member how many rounds it needs.
+    /// Whether the caller must read from a member how many rounds it needs.
     fn hears(&self, member: usize) -> bool {
         match self.call {
             Call::GatherV { root, .. } => root == self.me || root == member,
