@@ -1,8 +1,8 @@
-//! Telling calls that nest from calls in the midst of others.
+//! Distinguishing nested calls from calls that interrupt others.
 //!
-//! A thread that holds the lock may call again: from a handler, or because the program took the
-//! lock by its own wish. It must not from a signal handler that interrupted it where what the lock
-//! guards is not whole. So the lock is *lent* while code of the program runs.
+//! A thread that holds the lock may call again: from a handler, or because the program has taken
+//! the lock itself. It must not do so from a signal handler that interrupted it while the guarded
+//! state was inconsistent. So the lock is *lent* while code of the program runs.
 
 use super::{ContextLock, barrier};
 use crate::sync::Ordering;

@@ -1,5 +1,5 @@
-//! The lock as a layer above core takes it for state of its own: whoever lets go of it need not
-//! find out again how it was taken.
+//! The lock as a layer above core uses it for state of its own. Releasing it need not find out
+//! again how it was taken.
 
 use super::{ContextLock, Section, thread_word};
 use crate::sync::Ordering;

@@ -1,9 +1,8 @@
-//! How threads wait for the lock, and how a holder that polls lets them pass.
+//! Waiting for the lock, and handing it over by a holder that polls.
 //!
-//! A waiter spins as long as a short section takes, then gives its core away, and sleeps when the
-//! lock is held for long, or if giving the core away costs a time slice. Before it sleeps it makes
-//! every other thread see that it does, with a `membarrier(2)`; so unlocking needs no fence to look
-//! for sleepers.
+//! A waiter spins for the time of a short section, then yields its core, and sleeps if the lock is
+//! held for long, or if a yield costs a time slice. Before it sleeps it makes that visible to all
+//! other threads with a `membarrier(2)`, so unlocking needs no fence to check for sleepers.
 
 use super::barrier;
 use crate::crowding::Crowding;

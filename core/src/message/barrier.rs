@@ -1,15 +1,14 @@
 //! The barrier of all tasks, and the end of collective calls.
 //!
-//! A barrier is a list of [acts](Act), made from a schedule of `lapis_schedules` when the context
-//! is made. A task says that it has come to a step by the number of the barrier: in a flag
-//! (`core/src/context/flags.rs`) for tasks that look at it, in a packet for others. Tasks may be
-//! one barrier ahead of each other, never two, and numbers only grow.
+//! A barrier is a list of [acts](Act), computed from a schedule of `lapis_schedules` when the
+//! context is created. A task announces a step by the number of the barrier: in a flag
+//! (`core/src/context/flags.rs`) to tasks that poll it, in a packet to others. Tasks may be one
+//! barrier ahead of each other, never two, and numbers only grow.
 //!
-//! A process that takes a dead one's place has made none of the calls that the others have made,
-//! and a purge in the midst of an exchange may have lost some of its data. Collective calls are
-//! then *over*: they fail at once, those under way included, and whoever still makes one is told
-//! so. Barriers survive purges: their packets may come twice, so that both sides send the last ones
-//! again.
+//! A process that replaces a dead one has made none of the others' calls, and a purge during an
+//! exchange may have lost some of its data. Collective calls are then *over*: present and later
+//! ones fail at once. Barriers survive purges: their packets may arrive twice, so both sides send
+//! the last ones again.
 
 use crate::Context;
 use crate::context::{Awaited, Checked, Locked};

@@ -1,9 +1,9 @@
-//! Direct copies, by the transport, between the memories of two tasks: when they are used, and how.
+//! Direct copies by the transport between the memories of two tasks.
 //!
-//! Bulk transfer in the sense of the guide is one of them: if MP_USE_BULK_XFER or a hint asks for
-//! it, messages from MP_BULK_MIN_MSG_SIZE on go this way. Other messages go this way, too, from the
-//! length on at which the transport says that it is faster. If the transport refuses a piece, the
-//! message goes in packets.
+//! The guide's bulk transfer is one use of them: if MP_USE_BULK_XFER or a hint requests it,
+//! messages of MP_BULK_MIN_MSG_SIZE and more are copied directly. So are other messages from the
+//! length on at which the transport declares direct copies to be faster. If the transport refuses a
+//! piece, the message goes in packets.
 
 use super::{Direction, Operation, SLICE, Waiting};
 use crate::config::Config;

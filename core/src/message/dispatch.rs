@@ -1,4 +1,4 @@
-//! What an arriving packet does.
+//! Handling an arriving packet.
 
 use super::packet::Submitted;
 use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};

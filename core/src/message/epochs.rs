@@ -1,5 +1,5 @@
-//! Epochs over links that deliver in order: what the lock's holder does about them. How they work
-//! is said in `core/src/state/epochs.rs`.
+//! Epochs over links that deliver in order: the part that needs the lock.
+//! `core/src/state/epochs.rs` explains how they work.
 
 use crate::context::Locked;
 use crate::context::State;

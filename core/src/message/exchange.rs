@@ -1,12 +1,13 @@
-//! The exchange of small values: everybody gets everybody's.
+//! The exchange of small values: every task gets the values of all.
 //!
-//! Where all tasks share a machine, short values go through memory that all of them map
+//! If all tasks share a machine, short values go through memory that all of them map
 //! (`core/src/context/flags/row.rs`): put, barrier, read.
 //!
-//! Others go by messages, in a schedule of `lapis_schedules`. Tasks may be one call ahead of each
-//! other, never two, so data is kept by call, sender and tag. Rounds in which everybody sends and
-//! receives need as many switches of tasks each as there are tasks on a core: where tasks of one
-//! machine outnumber its cores, all give their value to the first one, which gives everybody all.
+//! Other values go by messages, in a schedule of `lapis_schedules`. Tasks may be one call ahead of
+//! each other, never two, so data is stored by call, sender and tag. A round in which all send and
+//! receive needs as many task switches as there are tasks per core. So if the tasks of a single
+//! machine outnumber its cores, all send their value to the first one, which sends all values to
+//! everybody.
 
 use crate::Context;
 use crate::context::{Awaited, Checked, Flags, Locked, ROWS_AT};

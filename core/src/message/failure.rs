@@ -1,4 +1,4 @@
-//! The loss of a peer, and errors that belong to no call.
+//! The loss of a peer, and errors that no call can return.
 
 use crate::Context;
 use crate::context::Locked;

@@ -1,8 +1,8 @@
-//! Fences: waiting until what was begun has moved its data.
+//! Fences: waiting until earlier operations have moved their data.
 //!
 //! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when
-//! all before a number are. Operations that have answers anyway (gets, atomics, rendezvous) are
-//! numbered apart and counted here.
+//! all up to a number are. Operations that are answered anyway (gets, atomics, rendezvous) have
+//! numbers of their own and are counted here.
 
 use crate::Context;
 use crate::context::Awaited;

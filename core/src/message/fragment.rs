@@ -1,4 +1,4 @@
-//! What advances only when somebody makes progress: messages of several packets that go out, and
+//! Transfers that advance with calls that make progress: outgoing messages of several packets, and
 //! data that this task fetches from an origin (rendezvous).
 
 use super::bulk::BULK_PIECE;

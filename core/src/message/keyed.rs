@@ -1,14 +1,13 @@
-//! Transfers to and from registered memory, which a transport carries by itself: the target's
+//! Transfers to and from registered memory, which a transport carries out alone: the target's
 //! program takes no part.
 //!
-//! A peer tells the keys of its regions to those that have asked (`state/regions.rs`). A put or get
-//! whose target is in none of them goes in packets, and so does one that the transport refuses: all
-//! of it again from the first piece that is not known to be there. Where this task copies by
-//! address itself, the safe interface's puts and gets look at the same regions, whose key is 0
-//! then.
+//! A peer announces the keys of its regions to tasks that have asked for them (`state/regions.rs`).
+//! A put or get outside of these regions goes in packets. So does one that the transport refuses,
+//! from the first piece on that is not known to have arrived. If this task copies by address
+//! itself, the puts and gets of the safe interface use the same regions, with key 0.
 //!
-//! Puts of memory that is not registered here, and gets into it, are the transport's business. Long
-//! ones whose target has registered nothing are carried out by it (`lent`).
+//! If the local memory is not registered, the transport copies or registers it. Long transfers to
+//! or from a target that has registered nothing are carried out by the target (`lent`).
 
 use super::bulk::Way;
 use super::send::Departure;

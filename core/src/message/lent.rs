@@ -1,13 +1,13 @@
-//! Memory that this task lends to a peer for one transfer, which the peer then carries out by the
-//! transport: straight from memory to memory, where neither is registered for longer.
+//! Memory that this task lends to a peer for one transfer. The peer carries it out by the
+//! transport, directly from memory to memory.
 //!
-//! A long message, and a long put to memory that the target has not registered, are announced with
-//! a key for the origin's memory, and the target fetches them. A long get of such memory is asked
-//! for with a key for the origin's memory, and the target puts the data there. Each side registers
-//! its own memory for as long as this takes, unless it is registered already: here by core, at the
-//! other side by the transport. Whatever a transport refuses goes in packets.
+//! A long message, or a long put to memory that the target has not registered, is announced with a
+//! key for the origin's memory, and the target fetches it. A long get from such memory is requested
+//! with a key for the origin's memory, and the target puts the data there. Each side registers its
+//! own memory for the duration of the transfer, unless it is registered already: here core does so,
+//! at the other side the transport. Transfers that a transport refuses go in packets.
 //!
-//! Registrations are not kept for a next time: nothing tells when a program unmaps its memory.
+//! Registrations are not cached, because nothing reports that a program unmaps its memory.
 
 use super::bulk::Way;
 use super::keyed::Parties;

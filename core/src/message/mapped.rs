@@ -1,5 +1,5 @@
-//! Puts and gets by this task's own loads and stores, through a window into the peer's memory. No
-//! message is needed but for a counter of the target's.
+//! Puts and gets by this task's own loads and stores, through a window into the peer's memory. They
+//! need a message only for a counter at the target.
 
 use super::Direction;
 use crate::Context;

@@ -2,27 +2,27 @@
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
 //! * `short`: messages and puts that are copied at once;
-//! * `mapped`: puts and gets by loads and stores of this task's own;
+//! * `mapped`: puts and gets by this task's own loads and stores;
 //! * `request`, `lanes`: short requests and messages that this task writes into a lane itself, and
 //!   reads from one;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `keyed`: transfers to and from registered memory;
-//! * `short_put`: such transfers of a few bytes, of whose end nobody is told;
+//! * `short_put`: such transfers of a few bytes, whose completion is not reported;
 //! * `lent`: memory that this task registers for one transfer, which its peer carries out;
-//! * `recall`: such memory, when the peer is given up before it has done with it;
-//! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
-//! * `packet`: putting one packet on its way, waiting for room;
-//! * `fragment`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `recall`: such memory, if the peer is purged while it may still use it;
+//! * `send`: cutting and numbering a message, and deferring it if waiting is impossible;
+//! * `packet`: sending one packet, waiting for room;
+//! * `fragment`: messages of several packets, and rendezvous pulls, which advance with progress;
 //! * `self_send`: layouts that this task sends to itself;
-//! * `zero_copy_send`: memory of the program that engines read from where it lies;
-//! * `dispatch`: what an arriving packet does;
+//! * `zero_copy_send`: memory of the program that packet engines read in place;
+//! * `dispatch`: handling an arriving packet;
 //! * `header_handler`: calling a message's header handler;
 //! * `refusal`: puts, gets and atomics that a target refuses;
 //! * `reassembly`: messages of several packets on the receiving side;
-//! * `fence`, `barrier`, `exchange`: fences, and what all tasks do together;
-//! * `epochs`: telling packets from before a purge from those after it, over links without an
+//! * `fence`, `barrier`, `exchange`: fences, and operations of all tasks;
+//! * `epochs`: distinguishing packets sent before a purge from later ones, over links without an
 //!   engine;
-//! * `failure`: what the loss of a peer does to everything above.
+//! * `failure`: the effects of the loss of a peer.
 
 mod am;
 mod barrier;

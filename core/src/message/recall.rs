@@ -1,25 +1,27 @@
-//! What was lent to a peer that is given up while it may still use it.
+//! Memory that is still lent to a peer when that peer is purged.
 //!
-//! A peer that is purged, or has purged this task, may have an announcement of memory before it, or
-//! be amid the transfer: it knows of no purge until it calls the library. To take the key back
-//! would cost the connection over some providers, and not stop what is on the wire. So the loan
-//! goes on, and so does the operation, until the peer has said that it leaves the memory alone:
+//! A peer that is purged, or has purged this task, may still hold an announcement of memory, or be
+//! in the middle of the transfer: it learns of the purge only when it calls the library. Revoking
+//! the key would break the connection over some providers, and would not stop data on the wire. So
+//! the loan continues, and so does the operation, until the peer confirms that it no longer uses
+//! the memory:
 //!
 //! ```text
 //!   origin                                 target
 //!     | purge: Recall {operation} ─────────►| begins nothing more there; when
-//!     |◄───────────────── Recall {it is so} | nothing is under way any more
-//!     | the memory is free, whoever waits is told
+//!     |◄─────────────── Recall {confirmed}  | nothing is in flight any more
+//!     | the memory is free, those who wait are notified
 //! ```
 //!
-//! Both are taken and sent whatever epochs are agreed, for they name one operation of one life. The
-//! loan also ends when the peer's process has, when its transport loses it, or with the context.
+//! Both packets are sent and accepted in any epoch, because they name one operation of one
+//! incarnation. The loan also ends with the peer's process, with the loss of the peer, or with the
+//! context.
 //!
-//! A C program learns only from the return of its purge that the memory is free. So the purge waits
-//! for the answer, but not for long: a peer that computes answers when it next calls the library,
-//! whenever that is. If no answer has come, the purge takes back the registrations of memory that
-//! the peer was to write, after which it can't begin to. What the peer was to read, it may still
-//! read: to take that back would cost the connection.
+//! A C program learns that the memory is free only when its purge returns. So the purge waits for
+//! the answer, but not for long: a peer that computes answers when it next calls the library. If no
+//! answer arrives, the purge revokes the registrations of memory that the peer was to write, so
+//! that it can't begin to. Memory that the peer was to read it may still read: revoking that would
+//! break the connection.
 
 use super::{Operation, Waiting};
 use crate::context::{Locked, State};

@@ -1,12 +1,11 @@
-//! Puts, gets and atomics that a target refuses: what it answers, and what becomes of them at their
-//! origin.
+//! Puts, gets and atomics that a target refuses: its answer, and their end at the origin.
 //!
-//! A target refuses for one of three reasons: the safe interface had it check whether it gives the
-//! memory to others, and it does not; there is no variable for an atomic; its transport fails to
-//! carry what a get asks it to put into the origin's memory. The answer ends the operation. Whoever
-//! owns what it works on, or waits in its call, is told the [`Refusal`]. Counters count successes
-//! only, so where nobody but a counter waits, the origin's error handler is told. The target counts
-//! no counter. For fences the operation is done, as any that has failed.
+//! A target refuses for one of three reasons: the safe interface requested a check, and the memory
+//! is not shared; there is no variable for an atomic; or its transport can't put the data of a get
+//! into the origin's memory. The answer ends the operation. The owner of its memory, or the caller
+//! that waits, gets the [`Refusal`]. Counters count successes only, so if only a counter would be
+//! notified, the origin's error handler is called. The target increments no counter. For fences the
+//! operation is done, as any that has failed.
 
 use super::{Operation, Reassembly, TrustedDestination, Waiting};
 use crate::Context;

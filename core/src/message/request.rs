@@ -1,10 +1,10 @@
-//! Short operations that wait for an answer, by the shortest way: messages and puts whose
-//! completion counts a counter, and gets of a few bytes. Like [`Short`] messages, they are written
-//! into the lane to their target at once.
+//! Short operations with an answer, by the shortest path: messages and puts whose completion
+//! increments a counter, and gets of a few bytes. Like [`Short`] messages, they are written into
+//! the lane to their target at once.
 //!
-//! On this way nothing is described in memory but the [`Operation`] itself. A description that is
-//! written field by field is moved by wider loads, which wait until all stores before them are
-//! done. Those to the lane are among them, and its lines have to come from their reader first.
+//! On this path only the [`Operation`] itself is described in memory. A description written field
+//! by field would be moved by wider loads, which wait until all earlier stores are done, also those
+//! to the lane, whose cache lines must first come from their reader.
 
 use super::lanes::write_packet;
 use super::{Destination, MAX_OPERATIONS, Operation, Short, TrustedDestination, Waiting};

@@ -1,10 +1,10 @@
-//! Puts and gets: which way the bytes go.
+//! Puts and gets: the choice of the way that the bytes take.
 //!
-//! Through a window into the peer's memory, if there is one: a load or a store (`mapped`).
-//! Otherwise in one packet, if the bytes fit. Longer ones are copied by the transport (cross-memory
-//! attach, RDMA) or go in several packets. Which of the two, `bulk` says where the transport, the
-//! length or the program decides it, and `copy_choice` where both are quick, by the times of former
-//! transfers.
+//! If there is a window into the peer's memory, a load or a store suffices (`mapped`). Otherwise
+//! the bytes go in one packet, if they fit. Longer transfers are copied by the transport
+//! (cross-memory attach, RDMA) or go in several packets. `bulk` decides between these two by
+//! transport, length and request; where both are fast, `copy_choice` decides by the times of
+//! earlier transfers.
 
 use super::am::bytes;
 use super::bulk::{Bulk, Way, way_of};

@@ -1,8 +1,8 @@
-//! Messages to this task itself whose data is not contiguous. Both layouts are in this process, so
-//! no packet carries the bytes.
+//! Non-contiguous messages of a task to itself. Both layouts are in this process, so no packet
+//! carries the bytes.
 //!
-//! The announcement goes the way of any message to ourselves, and the header handler runs when it
-//! arrives. Then the bytes go from layout to layout, a slice at a time.
+//! The announcement is sent like any message to oneself, and the header handler runs when it
+//! arrives. Then the bytes are copied from layout to layout, a slice at a time.
 
 use super::Pull;
 use super::{SLICE, TrustedSource, Waiting};

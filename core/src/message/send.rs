@@ -1,11 +1,11 @@
-//! Messages that set out: how they are cut and numbered, and what becomes of them where there is no
+//! Outgoing messages: how they are cut into packets and numbered, and what happens if there is no
 //! room.
 //!
-//! How much a message's first packet takes, and which number the message has, is decided anew with
-//! each attempt to send it. Both may have changed when a call has waited for room: the path may be
-//! narrower, and others may have sent meanwhile. So a call that fails has used up no number, which
-//! a fence would wait for in vain. What can't wait, because a handler sends it, is kept as a
-//! message, not as a packet, and cut when its turn comes.
+//! The size of a message's first packet and the number of the message are decided with each attempt
+//! to send it. Both may change while a call waits for room: the MTU may shrink, and others may send
+//! meanwhile. So a call that fails has used no number, for which a fence would wait in vain. What a
+//! handler sends can't wait; it is stored as a message, not as packets, and cut when its turn
+//! comes.
 
 use super::packet::Submitted;
 use super::{Outgoing, TrustedSource};

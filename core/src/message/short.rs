@@ -1,4 +1,5 @@
-//! Short messages: what is copied at once, and of which nobody at the origin wants to hear again.
+//! Short messages: their data is copied at once, and their completion is not reported at the
+//! origin.
 
 use crate::context::HandlerId;
 use crate::transport::PeerId;

@@ -1,16 +1,16 @@
-//! Puts of a few bytes to registered memory, of whose end nobody but a fence wants to know.
+//! Puts of a few bytes to registered memory whose completion only fences ask for.
 //!
-//! A transport that promises that no message overtakes them ([`Caps::PUT_SHORT`]) copies the bytes
-//! and tells nothing more. So a put costs the target no confirmation before it looks at its memory.
-//! Who must know that they are there sends a question behind them (`Recall`, which names an
-//! operation of its own): a fence, a purge, the end of the context.
+//! A transport that guarantees that no message overtakes them ([`Caps::PUT_SHORT`]) copies the
+//! bytes and reports nothing more. So a put costs the target no confirmation before it polls its
+//! memory. A fence, a purge, or the end of the context must know that the bytes have arrived, and
+//! sends a query behind them (`Recall`, which names an operation of its own).
 //!
 //! ```text
 //!   origin                                  target
 //!     | put_short ═════════════════════════►| in memory
 //!     | put_short ═════════════════════════►| in memory
-//!     | fence: Recall {operation} ─────────►| by the way of all messages, so behind them
-//!     |◄───────────────── Recall {it is so} |
+//!     | fence: Recall {operation} ─────────►| ordered like messages, so behind the puts
+//!     |◄─────────────── Recall {confirmed}  |
 //! ```
 
 use super::{Operation, Waiting};

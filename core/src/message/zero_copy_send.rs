@@ -1,13 +1,12 @@
-//! Memory of the program that the packet engine reads from where it lies, until it has been
-//! acknowledged.
+//! Memory of the program that the packet engine reads in place until it has been acknowledged.
 //!
 //! Long messages to peers behind a datagram transport are not copied: their packets are gathered
-//! from the program's own memory, and gathered again if they get lost. So the origin is told that
-//! its memory is free only when all of it has been acknowledged. The end of a message is copied, so
-//! that this time has mostly passed when the last packet leaves.
+//! from the program's own memory, and gathered again if they get lost. So the origin's memory is
+//! reported free only when all of it has been acknowledged. The end of a message is copied, so that
+//! most of that time has passed when the last packet leaves.
 //!
-//! An answer may say the same before the acknowledgements come: that of a fence, or of the target's
-//! completion handler. Then the send ends at once, before the program is told of the answer.
+//! An answer may imply the acknowledgements before they arrive: that of a fence, or of the target's
+//! completion handler. Then the send ends at once, before the program is notified of the answer.
 
 use super::TrustedSource;
 use crate::context::Locked;

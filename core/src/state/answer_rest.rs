@@ -1,16 +1,15 @@
-//! How long to rest before the first look for an answer.
+//! How long to rest before the first poll for an answer.
 //!
-//! A look fetches the line on which the answer is to come from the task that is about to write it,
-//! and who must then fetch it back: an answer that is looked for too early takes up to twice as
-//! long. A look that comes late costs what it is late. When the right moment is depends on the
-//! processor, on how far the cores are from each other, which changes, and on what the tasks do
-//! between messages. So it is found out.
+//! A poll fetches the cache line of the answer from the task that is about to write it, which must
+//! then fetch it back: polling too early delays the answer by up to its own time. Polling late
+//! costs the delay. The right moment depends on the processor, on the distance of the cores, which
+//! changes, and on the work of the tasks between messages. So it is measured.
 //!
-//! No task can find it out alone. Whoever rests for longer than the other one answers late, and has
-//! the other one look too early, whatever that one tries. Both must change their rests at a time.
-//! That needs no agreement: two tasks that answer each other by the mailbox line count the same
-//! messages there. At the same messages both try the same rests, and both then take the one with
-//! which the messages went fastest.
+//! No task can measure it alone. If one task rests longer than the other, it answers late, so the
+//! other one polls too early, whatever it tries. Both must change their rests at the same time.
+//! That needs no agreement: two tasks that answer each other through the mailbox line count the
+//! same messages there. At the same messages both try the same rests, and both then use the one
+//! with which messages were fastest.
 //!
 //! ```text
 //! number of the message in the mailbox line, modulo CYCLE:
@@ -20,8 +19,8 @@
 //!              a trial: BLOCKS blocks of BLOCK messages
 //! ```
 //!
-//! Trials go from long to short: tasks that have once begun to look too early delay each other, and
-//! go on to do so with a rest that would have been long enough.
+//! Trials go from long to short: tasks that have once begun to poll too early delay each other, and
+//! continue to do so with a rest that would have been long enough.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

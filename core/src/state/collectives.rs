@@ -1,5 +1,5 @@
-//! Barriers and exchanges under way. How they work is said in `core/src/message/barrier.rs` and
-//! `exchange.rs`.
+//! Barriers and exchanges in progress. `core/src/message/barrier.rs` and `exchange.rs` explain how
+//! they work.
 
 use crate::error::Error;
 use crate::transport::PeerId;

@@ -1,11 +1,11 @@
-//! Whether puts and gets of ordinary memory are copied by the transport or go in packets, where
-//! both are quick: what has taken less time with this peer and with about this many bytes.
+//! The choice between direct copies and packets for puts and gets of ordinary memory, where both
+//! are fast: the one that has taken less time with this peer and with about this many bytes.
 //!
 //! Packets through shared memory keep both tasks' cores busy at the same time, so they are faster
 //! than one copy by the kernel, unless the other task computes instead of polling. Which cores the
-//! tasks run on, and what the peer does, can't be asked. So now and then some transfers go one way
-//! and some the other. Their times, from the call until the bytes are there, decide about those
-//! that follow.
+//! tasks run on, and what the peer does, can't be queried. So now and then some transfers take one
+//! way and some the other. Their times, from the call until the bytes have arrived, decide about
+//! those that follow.
 
 use crate::buffers::Direction;
 use crate::completion::Notify;

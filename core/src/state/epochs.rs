@@ -1,5 +1,5 @@
-//! Epochs over links that deliver in order: how packets from before a purge are told from those
-//! after it.
+//! Epochs over links that deliver in order: they distinguish packets sent before a purge from later
+//! ones.
 //!
 //! A task counts, for each peer, how often it has purged it: its epoch towards that peer. Packets
 //! don't carry it. In its place a packet of its own, `Epoch`, goes ahead of the first packet of
@@ -14,7 +14,7 @@
 //!   settled         settled            (1, 0) →
 //! ```
 //!
-//! Over datagram links the packet engine tells epochs apart, in each datagram.
+//! Over datagram links the packet engine distinguishes epochs, in each datagram.
 
 /// Where a task and a peer stand with each other.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! The lanes of short messages: where they lead, and when to look at them.
+//! The lanes of short messages: their peers, and when to poll them.
 
 use super::answer_rest::AnswerRest;
 use super::{PeerState, State};

@@ -1,4 +1,4 @@
-//! Operations that wait for an answer, and whom to tell when they end.
+//! Operations that wait for an answer, and who is notified of their completion.
 
 use super::regions::Registration;
 use crate::buffers::{Direction, TrustedDestination, TrustedSource};

@@ -1,4 +1,4 @@
-//! Messages of several packets that are being put together.
+//! Messages of several packets that are being reassembled.
 
 use crate::buffers::TrustedDestination;
 use crate::handlers::{CompletionHandler, Run};

@@ -1,4 +1,4 @@
-//! What is on its way in.
+//! Incoming messages and transfers.
 
 use super::reassembly::{Arrival, Reassemblies};
 use crate::buffers::TrustedDestination;

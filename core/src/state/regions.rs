@@ -1,9 +1,9 @@
-//! Memory that tasks give to each other: what this task has registered, with the transports that
-//! need a key for it, and what peers told of theirs.
+//! Memory that tasks share: the regions that this task has registered, with the transports that
+//! need a key, and the regions that peers have announced.
 //!
-//! A peer is asked once, by the first transfer that would look there; from then on it tells of
-//! every region that comes and goes. So tasks that never put or get tell each other nothing, and a
-//! transfer never waits for an answer: until there is one, the data goes in packets.
+//! The first transfer that would use a peer's regions asks for them; from then on the peer
+//! announces every region that it registers or removes. So tasks that never put or get exchange
+//! nothing, and a transfer never waits for an answer: until there is one, the data goes in packets.
 
 use crate::transport::PeerId;
 use std::collections::BTreeSet;

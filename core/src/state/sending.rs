@@ -1,4 +1,4 @@
-//! What is on its way out, or waits to be.
+//! Outgoing messages, sent or deferred.
 
 use super::adaptive_wait::AdaptiveWait;
 use super::zero_copy::ZeroCopySends;

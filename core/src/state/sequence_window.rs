@@ -1,4 +1,4 @@
-//! Which of a numbered stream of messages are done, when they may end in any order.
+//! Which messages of a numbered stream are done; they may end in any order.
 
 use std::collections::BTreeSet;
 

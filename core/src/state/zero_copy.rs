@@ -1,4 +1,4 @@
-//! Messages that the packet engine reads from where they lie.
+//! Messages that the packet engine reads in place.
 
 use crate::completion::Notify;
 use crate::transport::PeerId;
