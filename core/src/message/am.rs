@@ -50,7 +50,7 @@ impl<'a> AmSend<'a> {
     #[inline(always)]
     unsafe fn trusted(self) -> AmSend<'a, TrustedSource> {
         let Self { target, handler, user_header, source, target_counter, origin, completion } = self;
-        // SAFETY: `am_send`'s caller vouches for the source until `origin` is told.
+        // SAFETY: `am_send`'s caller vouches for the source until `origin` is notified.
         let source = unsafe { TrustedSource::new(source) };
         AmSend { target, handler, user_header, source, target_counter, origin, completion }
     }
@@ -67,9 +67,9 @@ impl Context {
     /// then.
     ///
     /// # Safety
-    /// The source's memory stays valid and unchanged until `origin` is told; counters stay valid
-    /// until they are told; `target_counter` and an address in `handler` are what the target gave
-    /// out.
+    /// The source's memory stays valid and unchanged until `origin` is notified; counters stay
+    /// valid until they are notified; `target_counter` and an address in `handler` are what the
+    /// target gave out.
     #[doc(alias = "LAPI_Amsend")]
     #[inline]
     pub unsafe fn am_send(&self, message: AmSend<'_>) -> Result<()> {
@@ -309,8 +309,8 @@ impl Locked<'_> {
         if let Some(from) = message.source.contiguous()
             && self.link_to(target).is_some_and(|link| link.needs_keys())
         {
-            // SAFETY: the caller vouched for the source until it is told, which happens after the
-            // registration was released. Whoever is told of the key only reads.
+            // SAFETY: the caller vouched for the source until it is notified, which happens after
+            // the registration was released. Whoever is told of the key only reads.
             match unsafe { self.lend(target, from.cast_mut(), len) } {
                 Some(found) => loan = found,
                 None => return self.am_send_packets(message, rail),

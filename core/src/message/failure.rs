@@ -227,7 +227,7 @@ impl Locked<'_> {
         self.shared().wake_sleepers();
     }
 
-    /// Hands an error that belongs to no call to whoever registered for them.
+    /// Reports an error that no call can return to the registered error handler.
     ///
     /// *LAPI Guide, "Registering an error handler".*
     #[cold]
@@ -238,7 +238,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Tells the program's error handler; true if there is one and it wants to go on.
+    /// Calls the program's error handler. True if there is one and it wants to continue.
     #[cold]
     pub(crate) fn call_error_handler(&mut self, error: &Error, peer: PeerId) -> bool {
         match &self.shared().hooks.error {

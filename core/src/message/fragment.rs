@@ -73,8 +73,8 @@ impl Locked<'_> {
             && self.may_copy(len, user_header, origin)
     }
 
-    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever
-    /// waits for its buffer.
+    /// Copies a message that is about to go out in several packets, if it may be, and notifies
+    /// whoever waits for its buffer.
     pub(super) fn keep_copy(
         &mut self,
         peer: PeerId,
@@ -88,7 +88,7 @@ impl Locked<'_> {
         Some(self.copy_out(peer, source, origin))
     }
 
-    /// Copies a message that is about to go out later, and tells whoever waits for its buffer.
+    /// Copies a message that is about to go out later, and notifies whoever waits for its buffer.
     pub(super) fn copy_out(
         &mut self,
         peer: PeerId,
@@ -225,8 +225,8 @@ impl Locked<'_> {
         };
         let body = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
         let token = self.sending.zero_copy.begin_packet(out.peer, out.message, out.completion);
-        // SAFETY: whoever started the message vouched for its source until it is told, which
-        // happens when all packets with this token have been acknowledged.
+        // SAFETY: the caller that started the message vouched for its source until it is notified,
+        // which happens when all packets with this token have been acknowledged.
         let status = unsafe { self.send_zero_copy_datagram(out.peer, header, body, token) };
         if status != Status::Done {
             self.sending.zero_copy.cancel_packet(token);

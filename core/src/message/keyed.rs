@@ -174,8 +174,8 @@ impl Locked<'_> {
                 return self.end_transfer(id, peer, &transfer);
             }
             let (n, status) = match self.link_to(peer) {
-                // SAFETY: whoever began the transfer vouched for both sides until it is told; the
-                // table keeps the operation until then.
+                // SAFETY: the caller that began the transfer vouched for both sides until it is
+                // notified; the table keeps the operation until then.
                 Some(link) => unsafe { begin_piece(link, peer, &transfer, id) },
                 None => (0, Status::PeerDown),
             };
@@ -244,7 +244,7 @@ impl Locked<'_> {
             _ => {
                 tracing::debug!(peer, ?status, "direct transfer refused; the data goes in packets");
                 self.statistics.bulk.refused += 1;
-                // Whoever makes progress can't wait for it.
+                // A call that makes progress can't wait for it.
                 self.dispatching += 1;
                 let carried = self.carry_by_packets(id, peer, &transfer);
                 self.dispatching -= 1;
@@ -274,7 +274,8 @@ impl Locked<'_> {
         let left = transfer.len - transfer.done;
         if transfer.direction == Direction::In {
             let Some(to) = NonNull::new(local) else { return Ok(()) };
-            // SAFETY: whoever began the transfer vouched for its memory until it is told.
+            // SAFETY: the caller that began the transfer vouched for its memory until it is
+            // notified.
             let to = unsafe { TrustedDestination::new(Destination::Contiguous(to), left) };
             let mut header = self.ask_for(peer, remote, to, then);
             header.message = self.next_message(peer);
@@ -284,7 +285,7 @@ impl Locked<'_> {
         }
         let mut header = Header::new(Kind::Put, 0, remote);
         header.flags |= if transfer.checked { CHECKED } else { 0 };
-        // SAFETY: whoever began the transfer vouched for its memory until it is told.
+        // SAFETY: the caller that began the transfer vouched for its memory until it is notified.
         let source = unsafe { TrustedSource::new(Source::Contiguous(local.cast_const(), left)) };
         let (origin, completion) = (Notify::None, then);
         self.send_message(Departure { target: peer, header, user_header: &[], source, origin, completion })
@@ -299,7 +300,7 @@ impl Locked<'_> {
         self.fail_operation(id, &error);
     }
 
-    /// Ends a transfer badly, and tells the peer if it has asked for it.
+    /// Fails a transfer, and notifies the peer if it has requested it.
     #[cold]
     fn fail_operation(&mut self, id: u64, error: &Error) {
         let state = &mut **self;
@@ -336,7 +337,7 @@ unsafe fn begin_piece(link: &mut Link, peer: PeerId, transfer: &Transfer, token:
 }
 
 impl State {
-    /// Nobody reaches the memory of a registration any more.
+    /// No peer reaches the memory of a registration any more.
     pub(super) fn release(&mut self, registration: Registration) {
         if let Some(link) = self.links.open.get_mut(registration.link) {
             // SAFETY: whoever keeps a registration releases it once, when nobody is to use it.

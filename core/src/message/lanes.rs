@@ -209,7 +209,7 @@ impl Context {
     /// slot has room for; if it can't go this way, in any other.
     #[inline(never)]
     fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
-        // SAFETY: whoever made the message vouched for its handler.
+        // SAFETY: the caller that made the message vouched for its handler.
         let message = unsafe { Short::plain(target, handler, data) };
         if self.shared.alive.here()
             && let Some(mut section) = self.outermost_section()
@@ -229,7 +229,7 @@ impl Context {
     /// Sends a message of data alone, which travels in registers.
     #[inline(never)]
     fn send_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
-        // SAFETY: whoever made the message vouched for its handler.
+        // SAFETY: the caller that made the message vouched for its handler.
         let message = unsafe { Short::plain(target, handler, data) };
         self.send_in_section(&message)
     }

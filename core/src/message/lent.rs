@@ -24,7 +24,7 @@ use crate::wire::{Header, Kind};
 /// From this length on memory is registered for as long as one transfer takes.
 pub(super) const LENT_FROM: u64 = 64 << 10;
 
-/// Memory that a peer is told of.
+/// Memory that is announced to a peer.
 pub(super) struct Loan {
     /// Its address here.
     pub(super) address: u64,
@@ -34,7 +34,7 @@ pub(super) struct Loan {
     pub(super) lent: Option<Registration>,
 }
 
-/// Whom the origin tells: of its memory, and of the end.
+/// The peer to which the origin announces its memory and the end of the transfer.
 pub(super) struct Tell {
     pub(super) origin: Notify,
     pub(super) completion: Notify,

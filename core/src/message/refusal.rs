@@ -90,7 +90,7 @@ impl Locked<'_> {
         let refusal = Refusal { task: source, access, addr, len, reason };
         let id = header.subject;
         if id == 0 {
-            // A put of whose end nobody wanted to hear.
+            // A put whose completion is not reported.
             return self.report(refusal.into(), source);
         }
         let asked = self.operations.get_mut(id).filter(|op| op.peer == source && may_be_refused(op));
@@ -109,7 +109,7 @@ impl Locked<'_> {
         self.tell_refused(operation, refusal);
     }
 
-    /// Tells whoever hears of failures that an operation was refused.
+    /// Reports a refused operation to whoever is notified of failures.
     #[cold]
     pub(super) fn tell_refused(&mut self, operation: Operation, refusal: Refusal) {
         let Operation { peer, origin, completion, .. } = operation;

@@ -21,7 +21,7 @@ use zerocopy::IntoBytes;
 /// fits one cache line.
 const USER_HEADER: usize = 64 - 32;
 
-/// A get of consecutive bytes, of whose arrival at most a counter is told.
+/// A get of consecutive bytes, whose completion concerns a counter at most.
 pub(super) struct ShortGet {
     pub(super) target: PeerId,
     pub(super) remote: u64,
@@ -44,7 +44,7 @@ impl Context {
     /// Asks for a few bytes. False: that can't go this way, nothing has happened.
     ///
     /// # Safety
-    /// `to` is writable for `len` bytes until `origin` is told, which lives as long.
+    /// `to` is writable for `len` bytes until `origin` is notified, which lives as long.
     #[inline(always)]
     pub(super) unsafe fn get_at_once(&self, get: &ShortGet) -> bool {
         // SAFETY: this function demands what `get_in_lane` does.
@@ -141,7 +141,7 @@ impl State {
         if !room || self.operations.len() >= MAX_OPERATIONS {
             return None;
         }
-        // SAFETY: the memory is vouched for until `origin` is told.
+        // SAFETY: the memory is vouched for until `origin` is notified.
         let destination = unsafe { TrustedDestination::new(Destination::Contiguous(to), len) };
         let sequence = self.next_operation(target);
         let operation = self.operations.insert(Operation {

@@ -81,8 +81,8 @@ impl Context {
     /// Bad target or length; a target that is down or purged. Nothing has been sent then.
     ///
     /// # Safety
-    /// The source stays valid and unchanged until `origin` is told, counters until they are told;
-    /// `remote` and `target_counter` are what the target gave out.
+    /// The source stays valid and unchanged until `origin` is notified, counters until they are
+    /// notified; `remote` and `target_counter` are what the target gave out.
     #[doc(alias = "LAPI_Put")]
     #[inline]
     pub unsafe fn put(&self, args: PutArgs) -> Result<()> {
@@ -139,7 +139,7 @@ impl Context {
                 return Ok(());
             }
         }
-        // SAFETY: `put`'s caller vouches for the source until `origin` is told.
+        // SAFETY: `put`'s caller vouches for the source until `origin` is notified.
         let source = unsafe { TrustedSource::new(source) };
         let args = PutArgs { target, remote, source, target_counter, origin, completion, checked };
         self.locked().put(args, bulk)
@@ -153,8 +153,8 @@ impl Context {
     /// Bad target or length; a target that is down or purged. Nothing has been asked for then.
     ///
     /// # Safety
-    /// The destination stays valid until `origin` is told; `remote` and `target_counter` are what
-    /// the target gave out.
+    /// The destination stays valid until `origin` is notified; `remote` and `target_counter` are
+    /// what the target gave out.
     #[doc(alias = "LAPI_Get")]
     #[inline]
     pub unsafe fn get(&self, args: GetArgs) -> Result<()> {
@@ -200,13 +200,13 @@ impl Context {
         {
             let GetArgs { target, remote, len, target_counter, checked, .. } = args;
             let short = ShortGet { target, remote, to, len, target_counter, origin, checked };
-            // SAFETY: `get`'s caller vouches for the destination until `origin` is told.
+            // SAFETY: `get`'s caller vouches for the destination until `origin` is notified.
             if unsafe { self.get_at_once(&short) } {
                 return Ok(());
             }
         }
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
-        // SAFETY: `get`'s caller vouches for the destination until `origin` is told.
+        // SAFETY: `get`'s caller vouches for the destination until `origin` is notified.
         let destination = unsafe { TrustedDestination::new(destination, len) };
         let args = GetArgs { target, remote, len, destination, target_counter, origin, checked };
         self.locked().get(args, bulk)
@@ -243,8 +243,8 @@ impl Locked<'_> {
                 return Ok(());
             }
             if !copied
-                // SAFETY: the source is vouched for until it is told, when the target has fetched
-                // it.
+                // SAFETY: the source is vouched for until it is notified, when the target has
+                // fetched it.
                 && let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::In, way) }
             {
                 let header = long_header(Kind::PutPull, remote, len, checked);
@@ -291,7 +291,7 @@ impl Locked<'_> {
                 self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
                 return Ok(());
             }
-            // SAFETY: the destination is vouched for until it is told, when the data is there.
+            // SAFETY: the destination is vouched for until it is notified, when the data is there.
             if let Some(loan) = unsafe { self.lend_side(target, (local, len), Direction::Out, way) } {
                 let header = long_header(Kind::GetPush, remote, len, checked);
                 return self.ask_to_put(target, header.with_target_counter(target_counter), loan, origin);
@@ -413,7 +413,8 @@ impl Locked<'_> {
     ) {
         let (local, len) = (destination.place_of(0), destination.len());
         if !local.is_null()
-            // SAFETY: the destination is vouched for until `then` is told, when the data is there.
+            // SAFETY: the destination is vouched for until `then` is notified, when the data is
+            // there.
             && let Some(loan) = unsafe { self.lend_side(peer, (local, len), Direction::Out, Way::Direct) }
         {
             let header = long_header(Kind::GetPush, remote, len, false).with_rail(rail);

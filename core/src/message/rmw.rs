@@ -49,7 +49,7 @@ impl Context {
     /// purged.
     ///
     /// # Safety
-    /// `remote` is what the target gave out; `previous` is writable until `origin` is told.
+    /// `remote` is what the target gave out; `previous` is writable until `origin` is notified.
     #[doc(alias = "LAPI_Rmw")]
     #[doc(alias = "LAPI_Rmw64")]
     #[inline(always)]
@@ -184,7 +184,7 @@ impl Locked<'_> {
         let state = &mut **self;
         let Some(operation) = state.operations.get_mut(header.subject) else { return };
         let Waiting::Rmw { previous, width, compare, variable } = operation.waiting else { return };
-        // SAFETY: the origin promised that the place is writable until it is told.
+        // SAFETY: the origin promised that the place is writable until it is notified.
         unsafe { store(previous.cast(), width, answer(header.extra[0], width, compare)) };
         let failed = compare.is_some_and(|_| answer(header.extra[0], width, compare) == 0);
         let peer = operation.peer;

@@ -28,7 +28,7 @@ pub(super) struct Departure<'a> {
     pub(super) completion: Notify,
 }
 
-/// Whether a packet left, or was left to whoever makes progress.
+/// Whether a packet has left, or is left to calls that make progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Posted {
     Sent,
@@ -89,8 +89,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Leaves to whoever makes progress what of a message could not be sent at once. `first`: how
-    /// much its first packet took, or would have taken.
+    /// Leaves the rest of a message that could not be sent at once to calls that make progress.
+    /// `first`: how much its first packet took, or would have taken.
     #[cold]
     fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
         let (peer, len) = (rest.peer, rest.source.len());

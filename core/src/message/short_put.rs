@@ -29,8 +29,8 @@ impl Locked<'_> {
         let Some(link) = self.link_to(target).filter(|link| link.caps().contains(Caps::PUT_SHORT)) else {
             return false;
         };
-        // SAFETY: whoever began the transfer vouched for our side until it is told, and for what
-        // the target gave out.
+        // SAFETY: the caller that began the transfer vouched for our side until it is notified, and
+        // for what the target gave out.
         let status = unsafe {
             let data = std::slice::from_raw_parts(local.cast_const(), len as usize);
             link.put_short(target, data, RemoteAddr { addr, key })

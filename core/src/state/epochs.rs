@@ -39,7 +39,7 @@ pub(crate) struct Heard {
 }
 
 impl Epochs {
-    /// Nobody has purged anybody.
+    /// Neither side has purged the other.
     pub(crate) const FIRST: Self = Self { own: 0, theirs: Some(0), settled: true, due: false };
 
     /// Whether packets other than `Epoch` must wait.

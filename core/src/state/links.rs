@@ -52,7 +52,7 @@ impl Links {
         }
     }
 
-    /// The links are closed. Nobody sleeps or polls any more.
+    /// The links are closed. No thread sleeps or polls any more.
     pub(crate) fn close(&mut self) {
         self.with_engines = false;
         self.datagrams.clear();
@@ -117,7 +117,7 @@ impl Links {
         quiet && (!self.has_engines() || self.until_timers(Duration::MAX).is_some())
     }
 
-    /// Nobody sleeps: nobody need be woken.
+    /// No thread sleeps, so none need be woken.
     pub(crate) fn disarm(&mut self) {
         for link in &mut self.open {
             if link.caps().contains(Caps::WAIT) {
