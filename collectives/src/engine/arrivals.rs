@@ -1,5 +1,5 @@
-//! Messages of collectives that arrive: finding the operation that each belongs to, and keeping
-//! what comes early.
+//! Arriving messages of collectives: finding the operation that each belongs to, and storing early
+//! ones.
 
 use super::op::{Op, State, find};
 use super::wire::{self, HEADER, Header, Kind};
@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 impl Engine {
-    /// A message of a collective has come.
+    /// A message of a collective has arrived.
     ///
     /// # Safety
     /// The lock is held.
@@ -31,7 +31,7 @@ impl Engine {
             return self.keep(message, letter, data, |engine, letter| unsafe {
                 let inner = engine.inner();
                 match inner.find(letter.header.team) {
-                    // It was made while the data came.
+                    // It was created while the data arrived.
                     Some(_) => engine.early(letter),
                     None => inner.strays.push(letter),
                 }
@@ -55,7 +55,7 @@ impl Engine {
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
             if header.kind == Kind::Nudge {
-                // That it has come is all, but for operations that nobody waits for.
+                // Its arrival is all that matters, except for operations without a call that waits.
                 self.inner().attention |= !(&(*members).memory.queue).is_empty();
                 return self.go_on_later();
             }
@@ -69,7 +69,7 @@ impl Engine {
             let Some(&(op, _)) = found else {
                 let blocking = (*members).memory.blocking == Some(header.number);
                 if wire::before(header.number, (*members).next) && !blocking {
-                    // Of an operation that failed here.
+                    // It belongs to an operation that failed here.
                     return Delivery::bury();
                 }
                 return self.keep_early(members, message, header, data);
@@ -89,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// A message of an operation that is under way here.
+    /// A message of an operation that is in progress here.
     ///
     /// # Safety
     /// The lock is held; `op` is an operation of `team` under way.
@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// Data for which there is a place.
+    /// Data whose destination is known.
     ///
     /// # Safety
     /// The lock is held; `op` is an operation of `team` under way that waits for a message in this
@@ -175,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// The data of a long message has come.
+    /// The data of a long message has arrived.
     ///
     /// # Safety
     /// The lock is held.
@@ -200,7 +200,7 @@ impl Engine {
         unsafe {
             (&mut (*op).receives)[slot].state = State::Done;
             (*op).open_receives -= 1;
-            // What has failed ends when nothing comes into its memory any more.
+            // A failed operation ends when no more data can arrive in its memory.
             if (*op).open_receives == 0 || (*op).failure.is_some() {
                 self.inner().attention = true;
                 if let Some(waker) = (*op).waker.take() {
@@ -235,13 +235,13 @@ impl Engine {
         unsafe {
             if let Some(team) = self.inner().find(letter.header.team) {
                 (&mut (*team.as_ptr()).early).push(letter);
-                // Its receiver may have been reached while it came in pieces.
+                // Its receiver may have been reached while it arrived in pieces.
                 self.inner().attention = true;
             }
         }
     }
 
-    /// Keeps a message until somebody waits for it.
+    /// Stores a message until an operation waits for it.
     fn keep(
         self: &Arc<Self>,
         message: &Incoming<'_>,
@@ -282,7 +282,7 @@ pub(super) fn length(kind: Kind, data: Option<&[u8]>, brought: usize) -> usize {
     }
 }
 
-/// The length that an announcement of long data tells.
+/// The length in an announcement of long data.
 pub(super) fn long_length(data: &[u8]) -> usize {
     data.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
 }

@@ -17,19 +17,19 @@ use lapis_schedules::Script;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// Looks at the flag alone, which take a few microseconds.
+/// Polls of the flag alone, which take a few microseconds.
 pub(crate) const LOOKS: u32 = 1500;
 
-/// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
-/// each poll gives the core away, and all others may have it first.
+/// How long a wait polls and makes progress before it sleeps. If tasks outnumber cores, each poll
+/// yields the core, and all others may have it first.
 pub(crate) const AWAKE: Duration = Duration::from_micros(200);
 pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
-/// The longest sleep without looking.
+/// The longest sleep without a poll.
 pub(crate) const DOZE: Duration = Duration::from_millis(5);
 
 impl Engine {
-    /// Lets an operation follow those of its team that use memory.
+    /// Appends an operation to the queue of its team's operations that use memory.
     ///
     /// # Safety
     /// The lock is held; the operation has rounds and is about to start.
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// Takes an operation that has ended, or goes other ways, out of its team's queue.
+    /// Removes an operation that has ended, or uses no memory, from its team's queue.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Numbers a call that blocks and takes its rounds itself. Until its end nobody else takes any.
+    /// Numbers a blocking call that takes its rounds itself. Until its end no other call takes any.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Who has sent a message of another call with an operation's number, and which.
+    /// The task that has sent a message of another call with an operation's number, and that call.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -113,8 +113,8 @@ impl Engine {
         other.map(|letter| (letter.source, Signature(letter.header.signature)))
     }
 
-    /// Why an operation fails whose team is over: because of it, if it is a call that differs from
-    /// another member's. Each member finds the numbers itself.
+    /// The error of an operation whose team is over: a mismatch, if its call differs from another
+    /// member's. Each member reads the calls itself.
     ///
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.
@@ -129,7 +129,7 @@ impl Engine {
         matches!(cause, Cause::Broken(_)).then(found).flatten().unwrap_or_else(|| cause.error())
     }
 
-    /// Takes an operation's rounds as far as they go. True: its messages can be sent.
+    /// Takes an operation's rounds as far as possible. True if its messages can be sent.
     ///
     /// # Safety
     /// The lock is held; the operation has rounds and is one of the team's under way.
@@ -193,7 +193,7 @@ impl Engine {
         }
     }
 
-    /// No memory was found: an operation sends messages instead of taking rounds.
+    /// There is no memory: an operation sends messages instead of taking rounds.
     ///
     /// # Safety
     /// As for [`through_memory`](Self::through_memory); nobody refers to the operation's rounds.
@@ -217,7 +217,7 @@ impl Engine {
         memory.is_known() && !memory.busy && memory.queue.front().is_some_and(|one| one.as_ptr() == op)
     }
 
-    /// Whether something has come, by message or in memory, that lets an operation go on.
+    /// Whether a message or a flag has arrived that lets an operation go on.
     ///
     /// # Safety
     /// The lock is held.
@@ -230,7 +230,7 @@ impl Engine {
         }
     }
 
-    /// Lets operations go on if something has come for them.
+    /// Lets operations go on if something has arrived for them.
     ///
     /// # Safety
     /// The lock is held.
@@ -243,7 +243,7 @@ impl Engine {
         }
     }
 
-    /// Whether an operation is its team's head, and what it waits for in memory is there.
+    /// Whether an operation is its team's head and can go on in memory.
     ///
     /// # Safety
     /// The lock is held; both live.
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Shows every team's head, and the team's board.
+    /// Calls `each` with every team's head and the team's board.
     ///
     /// # Safety
     /// The lock is held.
@@ -278,8 +278,8 @@ impl Engine {
         }
     }
 
-    /// Operations for which nobody calls are woken when something is shown to them. True: something
-    /// is there already.
+    /// Has operations without a call that waits woken when something is published for them. True if
+    /// something is there already.
     ///
     /// # Safety
     /// The lock is held.
@@ -301,7 +301,7 @@ impl Engine {
         there
     }
 
-    /// Whether operations use memory, so that looking for messages is not enough.
+    /// Whether operations use memory, so that polling for messages is not enough.
     ///
     /// # Safety
     /// The lock is held.
@@ -310,7 +310,7 @@ impl Engine {
         unsafe { self.inner().in_memory > 0 }
     }
 
-    /// Waits a while until `ready`: looks at flags alone, then makes progress, then dozes.
+    /// Waits for `ready` for a while: polls flags alone, then makes progress, then sleeps.
     ///
     /// # Errors
     /// The context can't be used.
@@ -345,8 +345,8 @@ impl Engine {
         unsafe { self.each_head(|_, _, board| board.set_dozing(on)) };
     }
 
-    /// The member for whom an operation waits in memory, as a task; `None`: it waits for messages.
-    /// What is found to be wrong becomes the operation's failure.
+    /// The task of the member that an operation waits for in memory. `None` if it waits for
+    /// messages. A mismatch becomes the operation's failure.
     ///
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.

@@ -11,9 +11,9 @@
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
 //!
-//! Short data is sent at once. Long data waits until its receiver says that it is ready, so that
-//! nothing long ever comes that nobody waits for. What comes early is kept with the team, in
-//! vectors that are used again.
+//! Short data is sent at once. Long data waits until its receiver is ready, so that no unexpected
+//! long data ever arrives. Messages that arrive early are stored with the team, in vectors that are
+//! reused.
 
 #![allow(
     clippy::needless_borrow,
@@ -44,7 +44,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use wire::{Header, Kind};
 
-/// Data up to this length stands in one packet with its header.
+/// Data up to this length is sent in one packet with its header.
 const PACKED: usize = 512;
 
 /// Data beyond this length waits for its receiver.
@@ -66,7 +66,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// What came before it was waited for.
+/// A message that arrived before the operation waited for it.
 struct Letter {
     source: u32,
     header: Header,
@@ -82,9 +82,9 @@ pub(crate) struct Members {
     early: Vec<Letter>,
     spare: Vec<Vec<u8>>,
     pub(crate) over: Option<Cause>,
-    /// The others have been told that it is over.
+    /// The others have been notified that it is over.
     told: bool,
-    /// The way through memory.
+    /// Its use of shared memory.
     pub(crate) memory: Memory,
 }
 
@@ -97,21 +97,21 @@ unsafe impl Send for Engine {}
 unsafe impl Sync for Engine {}
 
 struct Inner {
-    /// By identifier, which is as good as a hash: at its place or behind it. A power of two, never
-    /// full.
+    /// By identifier, which serves as the hash: at its index or behind it. The length is a power of
+    /// two; never full.
     teams: Vec<Option<NonNull<Members>>>,
     count: usize,
-    /// How many teams of each group were made.
+    /// The number of teams that were created of each group.
     made: Vec<(u64, u64)>,
-    /// For teams that this task has not made yet.
+    /// Messages for teams that this task has not created yet.
     strays: Vec<Letter>,
-    /// Operations under way, and their teams.
+    /// Operations in progress, and their teams.
     active: Vec<(NonNull<Op>, NonNull<Members>)>,
     /// Something has come that may let an operation go on.
     attention: bool,
-    /// How many operations stand in queues of teams because they use memory.
+    /// The number of operations in the queues of teams, because they use memory.
     in_memory: usize,
-    /// Boards of teams that are no more, which others may still read.
+    /// Boards of released teams, which others may still read.
     left: Vec<Board>,
     /// How often everything had started again with anybody, and with whom.
     beginnings: u32,
@@ -161,8 +161,8 @@ impl Engine {
         unsafe { &mut *self.0.get() }
     }
 
-    /// Makes a team known. Members make teams of one group in the same order, so that its number
-    /// among them tells it from the others.
+    /// Registers a team. Members create teams of one group in the same order, so its number among
+    /// them identifies it.
     ///
     /// # Safety
     /// The lock is held. The result is given back with [`forget`](Self::forget).
@@ -206,8 +206,8 @@ impl Engine {
     /// Ends what [`register`](Self::register) began.
     ///
     /// # Safety
-    /// The lock is held; none of the team's operations is under way but the search for memory;
-    /// nobody uses `members` again.
+    /// The lock is held; none of the team's operations except the search for memory is in progress;
+    /// `members` is not used again.
     pub(crate) unsafe fn forget(&self, members: NonNull<Members>) {
         // SAFETY: the lock is held, and nothing below calls out.
         let inner = unsafe { self.inner() };
@@ -222,13 +222,13 @@ impl Engine {
         // SAFETY: it came from a box, and the caller promises that this is the end.
         let members = unsafe { Box::from_raw(members.as_ptr()) };
         if let Found::Looking(search) = members.memory.found {
-            // The team was over before it ended. Data for it may still come.
+            // The team was over before it ended. Data for it may still arrive.
             std::mem::forget(search);
         }
     }
 
-    /// Keeps the board of a team that is no more until all members have left it, and gives back
-    /// those that all have left. A member that is purged may still write to it.
+    /// Keeps the board of a released team until all members have left it, and frees boards that all
+    /// have left. A purged member may still write to its board.
     ///
     /// # Safety
     /// The lock is held, and the context can be used.
@@ -257,7 +257,7 @@ impl Engine {
         unsafe { self.inner() }.attention = true;
     }
 
-    /// Whether something has come, and an operation is under way for which nobody calls.
+    /// Whether something has arrived while an operation is in progress without a call that waits.
     ///
     /// # Safety
     /// The lock is held.
@@ -266,7 +266,7 @@ impl Engine {
         unsafe { self.inner().attention && self.any_unattended() }
     }
 
-    /// Whether an operation is under way for which nobody calls.
+    /// Whether an operation is in progress without a call that waits.
     ///
     /// # Safety
     /// The lock is held.
@@ -275,8 +275,8 @@ impl Engine {
         unsafe { self.inner().active.iter().any(|(op, _)| (*op.as_ptr()).is_unattended()) }
     }
 
-    /// What a message that has been taken comes to: operations for which nobody calls go on when
-    /// the handler has returned.
+    /// The result of the header handler: operations without a call that waits go on when it has
+    /// returned.
     ///
     /// # Safety
     /// The lock is held.
@@ -292,7 +292,7 @@ impl Engine {
     }
 }
 
-/// Lets operations for which nobody calls go on where they may send: on a handler thread.
+/// Lets operations without a call that waits go on, on a handler thread, where they may send.
 fn go_on_soon(context: &Context) {
     context.run_on_handler_thread(CompletionHandler::Closure(Box::new(|context| {
         let Ok(engine) = Engine::of(context) else { return };

@@ -22,7 +22,7 @@ pub(crate) enum Act {
     Fold { from: Span, into: Span, side: Side },
 }
 
-/// Where a message stands.
+/// The state of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Not reached.
@@ -31,7 +31,7 @@ pub(crate) enum State {
     Posted,
     /// The receiver of long data is ready.
     Granted,
-    /// On its way.
+    /// In flight.
     Moving,
     Done,
 }
@@ -51,11 +51,11 @@ impl Slot {
     }
 }
 
-/// What is told of the end of an operation that nobody waits for.
+/// Notified of the end of an operation without a call that waits.
 pub(crate) type Ending = Box<dyn FnOnce(&Context, Result<()>) + Send>;
 
-/// An operation. Touched under the context's lock only, field by field: sending may come back and
-/// change others.
+/// An operation. Accessed under the context's lock only, field by field: sending may re-enter and
+/// change other fields.
 pub(crate) struct Op {
     pub(crate) signature: Signature,
     pub(crate) name: &'static str,
@@ -65,7 +65,7 @@ pub(crate) struct Op {
     pub(crate) receives: Box<[Slot]>,
     pub(crate) size: usize,
     pub(crate) fold: Fold,
-    /// What goes through memory, before the messages and after them.
+    /// Rounds through memory, before the messages and after them.
     pub(crate) rounds: Option<Box<Rounds>>,
     /// Aligned for any element.
     scratch: Vec<[u64; 8]>,
@@ -79,19 +79,19 @@ pub(crate) struct Op {
     pub(crate) open_receives: u32,
     pub(crate) open_sends: u32,
     pub(crate) granted: u32,
-    /// Where the search for a message that is waited for begins.
+    /// The index at which the search for an expected message begins.
     pub(crate) awaited: usize,
     pub(crate) failure: Option<CollectiveError>,
-    /// Where input and output are, if they are not buffers.
+    /// The layouts, if input and output are not buffers.
     pub(crate) layouts: Option<Box<dyn Layouts>>,
-    /// Nothing that is sent, copied or put on a board is what a message has brought.
+    /// No data that a message has brought is sent, copied or put on a board.
     straight: bool,
-    /// The input of what reads it while it writes the output, where both are the same; or what
-    /// layouts give, packed.
+    /// A copy of the input, for operations in place that read it while they write the output; or
+    /// the packed data of layouts that give.
     pub(crate) input: Vec<u8>,
-    /// What layouts get, packed.
+    /// The packed data of layouts that receive.
     output: Vec<u8>,
-    /// Somebody must be told, and nobody calls.
+    /// Its end must be notified, and no call waits for it.
     pub(crate) ending: Option<Ending>,
     pub(crate) waker: Option<std::task::Waker>,
 }
@@ -115,7 +115,7 @@ impl Op {
         op
     }
 
-    /// Gives it its messages.
+    /// Loads its messages.
     pub(crate) fn load(&mut self, script: &Script, group: &Group) {
         let task = |rank: u32| group.task(rank as usize).unwrap_or(u32::MAX);
         let slot = |peer: u32, tag, span| Slot { task: task(peer), tag, span, state: State::Idle };
@@ -184,7 +184,7 @@ impl Op {
         }
     }
 
-    /// Lets it work on layouts in place of buffers.
+    /// Sets layouts in place of buffers.
     pub(crate) fn lay_out(&mut self, layouts: Box<dyn Layouts>) {
         let (input, output) = layouts.lens();
         self.layouts = Some(layouts);
@@ -193,19 +193,19 @@ impl Op {
         }
     }
 
-    /// Whether it carries the data of layouts packed: what passes on nothing that messages have
-    /// brought uses layouts where they are.
+    /// Whether it carries the data of layouts packed. Operations that forward no data use layouts
+    /// in place.
     pub(crate) fn packs(&self) -> bool {
         self.layouts.is_some() && !self.straight
     }
 
-    /// Whether messages find data in layouts where it is.
+    /// Whether messages access data in layouts in place.
     pub(crate) fn is_straight(&self) -> bool {
         self.layouts.is_some() && self.straight
     }
 
-    /// Packs for messages what layouts give: where it is, and where what comes for them goes.
-    /// `None`: they are used where they are, or there are none.
+    /// Packs the data of layouts that give; returns the buffers of input and output. `None` if
+    /// layouts are used in place, or if there are none.
     ///
     /// # Safety
     /// The layouts' memory is valid, and nobody else's.
@@ -220,7 +220,7 @@ impl Op {
         Some((self.input.as_ptr(), self.output.as_mut_ptr()))
     }
 
-    /// Unpacks for layouts what messages have brought.
+    /// Unpacks received data into the layouts.
     ///
     /// # Safety
     /// As for [`pack`](Self::pack), which came before, if anything was to be packed.
@@ -232,7 +232,7 @@ impl Op {
         }
     }
 
-    /// Makes it ready for another run.
+    /// Prepares another run.
     pub(crate) fn begin(&mut self, number: u32, input: *const u8, output: *mut u8) {
         self.bases = [input.cast_mut(), output, self.scratch.as_mut_ptr().cast()];
         for slot in self.sends.iter_mut().chain(self.receives.iter_mut()) {
@@ -246,17 +246,17 @@ impl Op {
         }
     }
 
-    /// Whether somebody is told of its end who does not look for it.
+    /// Whether its end is notified without a call that waits.
     pub(crate) fn is_unattended(&self) -> bool {
         self.ending.is_some() || self.waker.is_some()
     }
 
-    /// Whether all has been done.
+    /// Whether it is complete.
     pub(crate) fn is_done(&self) -> bool {
         self.next == self.acts.len() && self.rounds.as_ref().is_none_or(|rounds| rounds.reach == Reach::End)
     }
 
-    /// First byte of a span, and how many there are.
+    /// The first byte of a span, and the number of bytes.
     pub(crate) fn bytes(&self, span: Span) -> (*mut u8, usize) {
         let base = self.bases[span.buffer as usize];
         (base.wrapping_add(span.start * self.size), span.len * self.size)
@@ -295,8 +295,8 @@ impl Op {
         }
     }
 
-    /// Why a message of this operation's number is of another call. Where lengths alone differ,
-    /// those of the data that came with it say more than the calls.
+    /// The mismatch of a message with this operation's number that belongs to another call. If only
+    /// lengths differ, those of the data in the message are more precise.
     pub(crate) fn mismatch(&self, from: u32, header: &Header, got: usize) -> CollectiveError {
         let (theirs, mine) = (Signature(header.signature), self.signature);
         let slot = find(&self.receives, from, header.tag).filter(|_| theirs.differs_in_lengths(mine));
@@ -307,8 +307,8 @@ impl Op {
         }
     }
 
-    /// The first task that must send something, be it that it is ready. The end of what is on its
-    /// way to a task is told in any case.
+    /// The first task that must send something, if only that it is ready. Sends to a task are
+    /// completed in any case.
     pub(crate) fn lacks(&self) -> Option<u32> {
         let data = |slot: &&Slot| matches!(slot.state, State::Posted | State::Moving);
         let ready = |slot: &&Slot| slot.state == State::Posted;
@@ -316,7 +316,7 @@ impl Op {
         data.or(ready).map(|slot| slot.task)
     }
 
-    /// The task that is waited for first, if one is.
+    /// The first task that the operation waits for.
     pub(crate) fn awaited(&mut self) -> Option<u32> {
         let waits = |slot: &Slot| matches!(slot.state, State::Posted | State::Moving | State::Granted);
         let all = || self.receives.iter().chain(self.sends.iter());
@@ -341,5 +341,5 @@ pub(crate) fn find(slots: &[Slot], task: u32, tag: u32) -> Option<usize> {
     slots.binary_search_by_key(&(task, tag), Slot::key).ok()
 }
 
-/// A buffer's place among the bases.
+/// The index of a buffer among the bases.
 const _: () = assert!(Buffer::Scratch as usize == 2);

@@ -14,9 +14,9 @@ impl Engine {
     /// Begins an operation and takes its first steps.
     ///
     /// # Safety
-    /// The lock is held; `op` and `team` live until the operation has ended, and `op` is not under
-    /// way; the buffers hold what the operation's spans say, and are nobody else's until it has
-    /// ended.
+    /// The lock is held; `op` and `team` live until the operation has ended, and `op` is not in
+    /// progress; the buffers are as long as the operation's spans say, and used by nobody else
+    /// until it has ended.
     pub(crate) unsafe fn start(
         &self,
         context: &Context,
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Takes an operation's steps until it must wait, or has ended.
+    /// Takes an operation's steps until it must wait or has ended.
     ///
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.
@@ -132,8 +132,7 @@ impl Engine {
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
-            // Senders that are gone, or have started again, write no more; what is sent is told in
-            // any case.
+            // Senders that are gone or restarted write no more; sends are completed in any case.
             let anew = context.beginnings() != self.inner().beginnings;
             (&(*op).sends).iter().filter(moving).count() == 0
                 && (*op)
@@ -237,7 +236,7 @@ impl Engine {
         }
     }
 
-    /// Sends from where the data lies.
+    /// Sends data in place.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance); the message is counted among the open ones.
@@ -312,8 +311,8 @@ impl Engine {
         }
     }
 
-    /// Whether data is still to come. What began to come before its receiver was reached, in
-    /// several packets, may be complete by now: it is found with what has come early.
+    /// Whether data is still to arrive. Data of several packets that began to arrive before its
+    /// receive was reached may be complete by now: then it is among the early messages.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
@@ -332,7 +331,7 @@ impl Engine {
         }
     }
 
-    /// Takes the data of a slot from what has come early. False: it is not there.
+    /// Takes the data of a slot from the early messages. False if it is not there.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
@@ -355,7 +354,7 @@ impl Engine {
         }
     }
 
-    /// What has come early. A letter of another call is the operation's failure.
+    /// An early message. One of another call becomes the operation's failure.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
@@ -443,7 +442,7 @@ unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: b
         }
         let ready = (*op).open_sends == 0 || (*op).failure.is_some();
         if (*op).ending.is_some() && ready && !(*op).advancing {
-            // Nobody calls for it: it goes on where it may send.
+            // No call waits for it: it goes on where it may send.
             super::go_on_soon(context);
         }
     }

@@ -17,27 +17,27 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A team's way through memory. Used under the context's lock.
+/// A team's use of shared memory. Accessed under the context's lock.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) found: Found,
-    /// Somebody takes rounds.
+    /// A call is taking rounds.
     pub(crate) busy: bool,
     pub(crate) board: Option<Box<Board>>,
-    /// Operations that go through memory, or would like to. Members take their rounds in the order
-    /// of calls, so that one follows the other.
+    /// Operations that use memory, or will if it is found. Members take their rounds in the order
+    /// of calls, one after the other.
     pub(crate) queue: VecDeque<NonNull<Op>>,
-    /// The number of the call that blocks and takes rounds without an operation.
+    /// The number of a blocking call that takes rounds without an operation.
     pub(crate) blocking: Option<u32>,
 }
 
-/// Whether a board was looked for.
+/// The state of the search.
 #[derive(Default)]
 pub(crate) enum Found {
     #[default]
     Unknown,
     Looking(Box<Search>),
-    /// There is a board, or none.
+    /// It is known whether there is a board.
     Known,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Here {
     pub(crate) me: usize,
 }
 
-/// A search under way.
+/// A search in progress.
 pub(crate) struct Search {
     memory: Option<RegionInfo>,
     here: Here,
-    /// Where boards are, by rank; what all have found; where this member's board is.
+    /// The addresses of boards, by rank; the common result; the address of this member's board.
     words: Box<[u64]>,
     board: Option<Board>,
     op: NonNull<Op>,
@@ -70,18 +70,18 @@ impl Search {
     }
 }
 
-/// What a member says that it has found: nothing; boards; boards of processes that take part in the
-/// kernel's barriers.
+/// The result of a member: 0 for nothing; boards; boards of processes that are registered for
+/// `membarrier(2)`.
 const BOARDS: u64 = 1;
 const BARRIERS: u64 = 2;
 
-/// The steps of a search by member `me` of `n`. All exchange where their boards are, by Bruck's
-/// algorithm; each looks for them; all agree on the least that one has found, by recursive
-/// doubling.
+/// The steps of a search by member `me` of `n`. All exchange the addresses of their boards, by
+/// Bruck's algorithm; each looks the boards up; all agree on the least result of any member, by
+/// recursive doubling.
 ///
-/// Both take ⌈log₂ n⌉ rounds of short messages, for any n, and they are needed once in a team's
-/// life. So there is no choice among schedules as for calls, nor the one member where tasks that
-/// outnumber their cores meet: which do, is known of the job and not of a team.
+/// Both take ⌈log₂ n⌉ rounds of short messages, for any n, once in the life of a team. So there is
+/// no choice among schedules as for calls, and no special case for tasks that outnumber their
+/// cores.
 fn script(me: usize, n: usize) -> Script {
     let mut script = Script::default();
     let at = Place::all(me, n);
@@ -92,10 +92,10 @@ fn script(me: usize, n: usize) -> Script {
     script
 }
 
-/// Begins to look.
+/// Begins the search.
 ///
 /// # Safety
-/// The lock is held; the team lives, and nobody has looked.
+/// The lock is held; the team lives, and no search has begun.
 pub(crate) unsafe fn begin(
     context: &Context,
     engine: &Arc<Engine>,
@@ -130,10 +130,10 @@ pub(crate) unsafe fn begin(
     }
 }
 
-/// All addresses are known: looks for the boards of the host.
+/// All addresses are known: looks up the boards of the host.
 ///
 /// # Safety
-/// The lock is held, and the team's search under way.
+/// The lock is held, and the team's search is in progress.
 pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
     // SAFETY: the caller's promise; nothing below calls out.
     unsafe {
@@ -155,7 +155,7 @@ pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
     }
 }
 
-/// All have told what they have found.
+/// All results are known.
 ///
 /// # Safety
 /// The lock is held; the team lives, and its search has ended.

@@ -10,14 +10,14 @@ use lapis_core::{Context, Error};
 use std::ptr::NonNull;
 use std::time::Instant;
 
-/// Looks between two at the clock.
+/// Polls between two reads of the clock.
 const LOOKS: u32 = 256;
 
 impl Engine {
     /// Waits for an operation's end.
     ///
     /// # Safety
-    /// `op` and `team` live; the operation was started and is not told to anybody else.
+    /// `op` and `team` live; the operation was started and notifies nobody else.
     pub(crate) unsafe fn wait(
         &self,
         context: &Context,
@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// A wait has failed. If that is not the team's business, waiting goes on.
+    /// A wait has failed. It continues if the failure does not concern the team.
     ///
     /// # Safety
     /// As for [`wait`](Self::wait).
@@ -82,7 +82,7 @@ impl Engine {
                 return self.failed(op, task, error);
             }
             // Another team's member is gone, or memory is still being written: the program's waits
-            // fail, ours must not.
+            // fail, this one must not.
             let quiet = context.wait_quietly(|| self.ready(context, team, op, patience), None);
             if let Err(e) = quiet {
                 let _held = Held::new(context);
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Whether something can be done for the operation, or for others.
+    /// Whether this operation or another one can go on.
     ///
     /// # Safety
     /// As for [`wait`](Self::wait).
@@ -140,8 +140,8 @@ impl Engine {
         }
     }
 
-    /// An operation for which nobody calls has gone as far as it can. It fails if whom it waits for
-    /// is gone, or calls something else.
+    /// An operation without a call that waits has gone as far as it can. It fails if the member
+    /// that it waits for is gone, or makes another call.
     ///
     /// # Safety
     /// The lock is held; the operation is one of the team's under way, and nobody takes its steps.
@@ -158,7 +158,7 @@ impl Engine {
             };
             let Some(task) = awaited else { return };
             let Err(e) = context.reachable(task) else { return };
-            // What it showed last may have been seen since.
+            // Its last publication may have been seen since.
             let head = (&(*team.as_ptr()).memory.queue).front().copied();
             if by_messages || !head.is_some_and(|head| self.head_can_go(team, head)) {
                 self.failed(op, task, e);
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Looks once whether an operation can go on, and whether it has ended.
+    /// Checks once whether an operation can go on, and whether it has ended.
     ///
     /// # Safety
     /// As for [`wait`](Self::wait).
@@ -200,7 +200,7 @@ impl Engine {
         None
     }
 
-    /// Everything may have started again with some tasks: teams with them are over.
+    /// Teams with tasks that were restarted or purged are over.
     ///
     /// # Safety
     /// The lock is held.
@@ -228,8 +228,8 @@ impl Engine {
         }
     }
 
-    /// A call has failed: the team is over, and the others are told, who may wait for messages that
-    /// won't come.
+    /// A call has failed: the team is over, and the others, which may wait for messages that won't
+    /// arrive, are notified.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -253,16 +253,16 @@ impl Engine {
             for rank in 0..n {
                 let Some(task) = (*members).group.task(rank) else { continue };
                 if task != context.task() {
-                    // Whom that doesn't reach has noticed by itself, or is gone. Who was only
-                    // silent must not go on alone.
+                    // A member that this does not reach has noticed by itself, or is gone. One that
+                    // was only silent must not go on alone.
                     let _ = post(context, task, &packet);
                 }
             }
         }
     }
 
-    /// Wakes a member that sleeps for something in memory. If that fails, it looks by itself after
-    /// a while.
+    /// Wakes a member that sleeps until something is published in memory. If that fails, it polls
+    /// by itself after a while.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -274,7 +274,7 @@ impl Engine {
     }
 }
 
-/// How long others may take.
+/// The time that others may take.
 pub(super) struct Patience {
     looks: u32,
     since: Option<Instant>,
@@ -285,7 +285,7 @@ impl Patience {
         Self { looks: 0, since: None }
     }
 
-    /// Whether the clock has just been looked at.
+    /// Whether the clock has just been read.
     pub(super) fn is_fresh(&self) -> bool {
         self.looks.is_multiple_of(LOOKS / 4)
     }
