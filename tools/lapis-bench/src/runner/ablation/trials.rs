@@ -132,7 +132,8 @@ pub(super) const TRIALS: &[Trial] = {
                 (LOCKED, "impl DerefMut for ShortSection"),
                 (LOCKED, "impl Drop for ShortSection"),
                 (LANES, "fn send_at_once("),
-                (LANES, "fn send_at_once_slow"),
+                (LANES, "fn send_in_section("),
+                (LANES, "fn send_in_section_slow"),
             ],
         },
         Trial {
