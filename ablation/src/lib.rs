@@ -70,6 +70,9 @@ optimizations! {
     KeptCalls = "kept_calls",
     /// Fetching the line that a member of a team writes next, at the end of a round.
     WritePrefetch = "write_prefetch",
+    /// Prefetching lines of other members of a team: the second one of a round's data while its
+    /// flag is polled, and those of later rounds where the other member runs ahead.
+    ReadPrefetch = "read_prefetch",
     /// Datagrams of a unit that finds nothing in its way.
     FastPath = "fast_path",
     /// Cheap calls of the system while datagrams come one by one.

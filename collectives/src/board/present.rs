@@ -7,6 +7,7 @@ use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
+use lapis_ablation::{Optimization, without};
 use lapis_core::sync::{Ordering, membarrier, prefetch};
 
 const CACHE_LINE: usize = 64;
@@ -107,7 +108,9 @@ impl Board {
     /// so that it arrives together with the flag.
     #[inline(always)]
     pub(crate) fn expect(&self, member: usize, spot: Spot) {
-        if let Spot::Line(FLAGS_LINE_DATA..) = spot {
+        if let Spot::Line(FLAGS_LINE_DATA..) = spot
+            && !without(Optimization::ReadPrefetch)
+        {
             prefetch::before_reading(self.line_at(member, self.round).wrapping_add(CACHE_LINE));
         }
     }
@@ -122,7 +125,7 @@ impl Board {
     #[inline(never)]
     pub(crate) fn look_ahead(&mut self, takes: &[Take], spot: Spot) {
         self.behind += 1;
-        if self.behind <= AHEAD {
+        if self.behind <= AHEAD || without(Optimization::ReadPrefetch) {
             return;
         }
         for take in takes {

@@ -32,6 +32,11 @@ const DIVIDE_FROM: usize = 4 << 10;
 /// With fewer members it is fastest if all fold everything.
 const DIVIDE_MEMBERS: usize = 4;
 
+/// In teams of so many members at most, a member folds its own operand from where it is. With more
+/// it takes it from its area: the first operand is copied to the result, which in place overwrites
+/// the member's own.
+const KEEP_OWN_MEMBERS: usize = 2;
+
 /// Teams of at least so many members meet: checking all flags at each member takes longer.
 pub(crate) const MEET_MEMBERS: usize = 8;
 
@@ -130,6 +135,8 @@ pub(crate) struct Plan<'a> {
 
 /// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
 fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
+    // A member that folds its own part from where it is puts only the part of the other.
+    let folded_parts = if n <= KEEP_OWN_MEMBERS { 1 } else { n };
     match *call {
         Call::Barrier => Some((0, 1)),
         Call::Broadcast { count, .. }
@@ -144,11 +151,8 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
         Call::Scatter { count, .. } => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } if n < MEET_MEMBERS => Some((count, (n - 1).max(1))),
         Call::AllToAll { count } => Some((count, n)),
-        // If there are two members, each puts only the part of the other.
-        Call::ReduceScatter { counts } => {
-            Some((counts.iter().copied().max().unwrap_or(0), if n == 2 { 1 } else { n }))
-        }
-        Call::ReduceScatterBlock { count } => Some((count, if n == 2 { 1 } else { n })),
+        Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), folded_parts)),
+        Call::ReduceScatterBlock { count } => Some((count, folded_parts)),
         Call::AllGatherV { parts } => Some((parts.counts.iter().copied().max().unwrap_or(0), 1)),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Reductions: which operands a member folds, and where it finds them.
 
-use super::{Plan, Put, Round, Take, input, output};
+use super::{KEEP_OWN_MEMBERS, Plan, Put, Round, Take, input, output};
 use crate::call::Call;
 use lapis_schedules::{Side, Span, piece};
 
@@ -99,11 +99,9 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the caller folds its own operand from where it is. With more than two members it
-    /// takes it from its area: the first operand is copied to the result, which in place overwrites
-    /// the caller's own.
+    /// Whether the caller folds its own operand from where it is.
     fn keeps_own(&self) -> bool {
-        self.n <= 2
+        self.n <= KEEP_OWN_MEMBERS
     }
 
     /// Folds the operands in the areas of these members.

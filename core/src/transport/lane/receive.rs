@@ -1,7 +1,7 @@
 //! The reading end of a lane.
 
 use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, index};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, prefetch};
 use crate::transport::types::PeerId;
 use lapis_ablation::{Optimization, without};
 use std::ptr::null_mut;
@@ -231,14 +231,7 @@ impl ReceiveLane {
         if without(Optimization::SlotPrefetch) {
             return;
         }
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: a prefetch has no effect on memory.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.slot(ahead).cast());
-        }
-        #[cfg(any(not(target_arch = "x86_64"), loom))]
-        let _ = ahead;
+        prefetch::before_reading(self.slot(ahead).cast());
     }
 }
 

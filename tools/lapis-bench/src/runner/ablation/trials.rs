@@ -193,7 +193,15 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: WritePrefetch,
             figures: &[shm("barrier", &[0]), shm("bcast", &[8]), shm("allreduce", &[8])],
-            code: &[("core/src/sync/prefetch.rs", "")],
+            code: &[("core/src/sync/prefetch.rs", "fn before_writing")],
+        },
+        Trial {
+            which: ReadPrefetch,
+            figures: &[shm("reduce", &[64]), shm("scan", &[8]), shm("allreduce", &[64])],
+            code: &[
+                ("collectives/src/board/present.rs", "fn expect"),
+                ("collectives/src/board/present.rs", "fn look_ahead"),
+            ],
         },
         Trial {
             which: FastPath,
