@@ -84,7 +84,10 @@ impl AnswerRest {
     /// Rests. A step is a multiplication that waits for the one before, which takes less than a
     /// nanosecond on each of today's processors: pauses take 10 to 50, and two may be too few where
     /// three are too many.
-    #[inline(always)]
+    ///
+    /// Not inlined, so that `cargo xtask bench instructions` can leave it out: how long a task rests
+    /// depends on time.
+    #[inline(never)]
     pub(crate) fn rest(&self) {
         let mut product = black_box(3_u64);
         for _ in 0..self.steps {
