@@ -147,3 +147,70 @@ fn messages_and_requests_go_on_while_a_call_waits() {
         }
     });
 }
+
+/// In some operations only one member, or none, reads what a member puts; in the next one it is
+/// others.
+#[test]
+fn long_runs_of_one_operation_follow_each_other() {
+    /// More than a member has lines.
+    const RUN: usize = 45;
+    /// In a line, and in an area.
+    const COUNTS: [usize; 2] = [3, 2000];
+    job(5, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let (me, n) = (team.rank(), team.len());
+        let mut random = 7u64;
+        for turn in 0..24 {
+            let kind = [0, 1, 2, 3, 0, 4, 5, 0, 2, 5, 1][turn % 11];
+            for call in 0..RUN {
+                let of = |rank: usize| (turn * 1_000_000 + call * 1000 + rank) as u64;
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let (count, root) = (COUNTS[(random >> 40) as usize % 2], turn % n);
+                // Each member is the slow one at times.
+                if call % n == me && (random >> 50).is_multiple_of(4) {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                let (mine, mut out) = (vec![of(me); count], vec![0; count]);
+                match kind {
+                    0 => {
+                        out = mine;
+                        team.scan(&mut out, Operator::Sum).unwrap();
+                        assert!(out.iter().all(|sum| *sum == (0..=me).map(of).sum()), "scan {turn} {call}");
+                    }
+                    1 => {
+                        out = mine;
+                        team.broadcast(&mut out, root).unwrap();
+                        assert!(out.iter().all(|value| *value == of(root)), "broadcast {turn} {call}");
+                    }
+                    2 => {
+                        let mut all = vec![0; if me == root { count * n } else { 0 }];
+                        team.gather(&mine, &mut all, root).unwrap();
+                        let mut parts = all.chunks(count).enumerate();
+                        let whole = parts.all(|(rank, part)| part.iter().all(|value| *value == of(rank)));
+                        assert!(whole, "gather {turn} {call}");
+                    }
+                    3 => {
+                        team.reduce(&mine, &mut out, Operator::Max, root).unwrap();
+                        assert!(
+                            me != root || out.iter().all(|most| *most == of(n - 1)),
+                            "reduce {turn} {call}"
+                        );
+                    }
+                    4 => {
+                        let all: Vec<u64> = (0..n).flat_map(|rank| vec![of(rank); count]).collect();
+                        team.scatter(if me == root { &all } else { &[] }, &mut out, root).unwrap();
+                        assert!(out.iter().all(|value| *value == of(me)), "scatter {turn} {call}");
+                    }
+                    _ => {
+                        out = mine;
+                        team.all_reduce(&mut out, Operator::Sum).unwrap();
+                        assert!(
+                            out.iter().all(|sum| *sum == (0..n).map(of).sum()),
+                            "allreduce {turn} {call}"
+                        );
+                    }
+                }
+            }
+        }
+    });
+}

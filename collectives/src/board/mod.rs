@@ -46,7 +46,7 @@ use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::LINES;
+use rounds::{LINES, Readers};
 use stores::store_policy;
 
 /// Bytes of an area.
@@ -119,6 +119,10 @@ pub(crate) struct Board {
     begun: Box<[u64]>,
     /// The least of these.
     least: u64,
+    /// Who reads this member's board in the present round, and the first of the rounds since which
+    /// it has been nobody else.
+    readers: Readers,
+    since: u64,
     /// Consecutive rounds in which this member did not have to wait for the data that it took.
     behind: u64,
     /// How data of `long` bytes and more is stored.
@@ -172,6 +176,8 @@ impl Board {
             meetings: 0,
             begun: vec![0; n].into(),
             least: 0,
+            readers: Readers::All,
+            since: 0,
             behind: 0,
             long: store_policy.least() as usize,
             store_policy,

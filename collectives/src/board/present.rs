@@ -2,7 +2,7 @@
 //! of others. The layers above wait for what is missing.
 
 use super::flags::Line;
-use super::rounds::{Plan, Round, Spot, Take};
+use super::rounds::{LINES, Plan, Readers, Round, Spot, Take};
 use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
@@ -25,6 +25,9 @@ impl Board {
     pub(crate) fn begin_round(&mut self, plan: &Plan<'_>, r: usize) {
         self.round += 1;
         self.meetings += u64::from(plan.meets());
+        if self.readers != plan.readers() {
+            (self.readers, self.since) = (plan.readers(), self.round);
+        }
         if r == 0 && plan.has_lengths() {
             self.tell_lengths(plan);
         }
@@ -38,17 +41,31 @@ impl Board {
 
     fn look_for_room(&mut self, spot: Spot) -> Option<usize> {
         let needed = self.needed(self.places(spot));
+        if self.needed(LINES) > self.since {
+            // The rounds that used the line and the area last had the readers of this one, and all
+            // members have ended what came before.
+            match self.readers {
+                Readers::All => {}
+                Readers::One(reader) => return (!self.has_begun(reader, needed)).then_some(reader),
+                Readers::Nobody => return None,
+            }
+        }
         self.begun[self.me] = self.round;
         for member in 0..self.begun.len() {
-            if self.begun[member] < needed {
-                self.begun[member] = self.begun(member).get();
-                if self.begun[member] < needed {
-                    return Some(member);
-                }
+            if !self.has_begun(member, needed) {
+                return Some(member);
             }
         }
         self.least = self.begun.iter().copied().min().unwrap_or(self.round);
         None
+    }
+
+    /// Whether a member has begun a round; looks at its board only if that is not known.
+    fn has_begun(&mut self, member: usize, round: u64) -> bool {
+        if self.begun[member] < round {
+            self.begun[member] = self.begun(member).get();
+        }
+        self.begun[member] >= round
     }
 
     /// Whether a member has ended the round that [`lacks_room`](Self::lacks_room) waits for.

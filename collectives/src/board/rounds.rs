@@ -4,9 +4,10 @@
 //! In each round every member puts some of its data where all can read it (its *area*), publishes
 //! it, and takes what it needs from the areas of others. Each member uses several areas in rotation
 //! ([`areas`]), and [`LINES`] lines for data that fits beside the flag. With s places in rotation,
-//! this rule keeps data intact: a member begins round k only when all members have begun round
-//! k − s + 1, because then all have ended the round that used the same place. All members have the
-//! same number of rounds, even if they have nothing to put or to take.
+//! this rule keeps data intact: a member begins round k only when its [`Readers`] have begun round
+//! k − s + 1, because then they have ended the round that used the same place. So the members of a
+//! chain may each be s − 1 rounds ahead of the next one, and the first one that much more of the
+//! last. All members have the same number of rounds, even if they have nothing to put or to take.
 //!
 //! If all members of a large team take from all, they *meet*: a member goes on when a single word
 //! says that all have put their data, and checks no flags. Short data then lies side by side in one
@@ -110,6 +111,39 @@ pub(crate) enum Order {
     Chain,
 }
 
+/// Which members read what a member puts on its board, in all rounds of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Readers {
+    #[default]
+    All,
+    One(usize),
+    Nobody,
+}
+
+impl Readers {
+    /// Those of member `me` of `n`. `divided`: members fold pieces for each other.
+    fn of(call: &Call<'_>, me: usize, n: usize, divided: bool) -> Self {
+        match *call {
+            _ if divided => Self::All,
+            Call::Scan { .. } | Call::ExScan { .. } if me + 1 == n => Self::Nobody,
+            Call::Scan { .. } | Call::ExScan { .. } => Self::One(me + 1),
+            Call::Broadcast { root, .. }
+            | Call::Multicast { root, .. }
+            | Call::Scatter { root, .. }
+            | Call::ScatterV { root, .. }
+                if root != me =>
+            {
+                Self::Nobody
+            }
+            Call::Reduce { root, .. } | Call::Gather { root, .. } if root == me => Self::Nobody,
+            Call::Reduce { root, .. } | Call::Gather { root, .. } => Self::One(root),
+            // The others read the root's words, too.
+            Call::GatherV { root, .. } if root != me => Self::One(root),
+            _ => Self::All,
+        }
+    }
+}
+
 /// All rounds of a member in an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
@@ -131,6 +165,8 @@ pub(crate) struct Plan<'a> {
     divided: bool,
     /// The members meet.
     meets: bool,
+    /// Who reads the member's board.
+    readers: Readers,
 }
 
 /// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
@@ -194,7 +230,8 @@ impl<'a> Plan<'a> {
         let windows = count.div_ceil(window.max(1)).max(1);
         let meets = n >= MEET_MEMBERS && takes_from_all(call);
         let width = window * parts;
-        Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets })
+        let readers = Readers::of(call, me, n, divided);
+        Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets, readers })
     }
 
     /// The number of rounds: the same at all members, once each knows how many the others need
@@ -229,6 +266,12 @@ impl<'a> Plan<'a> {
     /// Whether the members meet.
     pub(crate) fn meets(&self) -> bool {
         self.meets
+    }
+
+    /// Who reads the member's board.
+    #[inline(always)]
+    pub(crate) fn readers(&self) -> Readers {
+        self.readers
     }
 
     /// Which members wait for which.

@@ -1,7 +1,7 @@
 //! A model of the rounds of all members: who is able to go on does, in random orders.
 
 use super::places::LEAST_AREAS;
-use super::{LINES, Plan, Put, Round, Spot, Take};
+use super::{LINES, Plan, Put, Readers, Round, Spot, Take};
 use crate::call::Call;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use lapis_schedules::{Buffer, Side, Span};
@@ -144,7 +144,7 @@ pub(super) struct Case<'a> {
 
 impl Case<'_> {
     /// How many areas members use in turns.
-    fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         if self.room > 3 * self.n { LINES } else { LEAST_AREAS }
     }
 
@@ -228,8 +228,13 @@ impl Case<'_> {
         }
         let next = member.begun + 1;
         let takes_first = member.plan.passes_on() && member.present < next;
-        next <= member.rounds()
-            && (takes_first || members.iter().all(|other| other.begun + self.slots() > next))
+        let has_ended = |other: &Member<'_>| other.begun + self.slots() > next;
+        let has_room = || match member.plan.readers() {
+            Readers::All => members.iter().all(has_ended),
+            Readers::One(reader) => has_ended(&members[reader]),
+            Readers::Nobody => true,
+        };
+        next <= member.rounds() && (takes_first || has_room())
     }
 }
 

@@ -194,6 +194,26 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
     }
 }
 
+#[test]
+fn members_of_a_chain_are_ahead_of_the_next_one_only() {
+    let (n, room) = (4, 8);
+    let lens = |_: usize| 64 * room;
+    let expected = |_: usize, _: usize| JUNK;
+    let case = Case {
+        call: Call::Scan { count: 64 * room },
+        calls: None,
+        n,
+        room,
+        in_place: false,
+        inputs: &lens,
+        outputs: &lens,
+        expected: &expected,
+    };
+    let begun: Vec<usize> = case.run(Some(n - 1)).iter().map(|member| member.begun).collect();
+    let ahead = case.slots() - 1;
+    assert_eq!(begun, [3 * ahead, 2 * ahead, ahead, 0]);
+}
+
 /// Every second member gets the root's data.
 fn multicast(n: usize, root: usize, like: &Case<'_>) {
     if n > 24 {

@@ -5,7 +5,7 @@
 //! part for each member, and the number of rounds that it needs itself. Receivers compare the
 //! lengths and go on for the largest number of rounds.
 
-use super::{Plan, Put, Round, Take, input, output};
+use super::{Plan, Put, Readers, Round, Take, input, output};
 use crate::call::Call;
 use lapis_schedules::Span;
 use lapis_schedules::tree::Parts;
@@ -78,6 +78,7 @@ impl<'a> Plan<'a> {
             windows,
             divided: false,
             meets: false,
+            readers: Readers::of(call, me, n, false),
         })
     }
 
