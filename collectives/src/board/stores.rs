@@ -24,9 +24,10 @@ pub(super) fn store_policy(context: &Context) -> StorePolicy {
     let value = listed.and_then(|listed| Some((listed.value.as_deref()?, listed.origin)));
     let choice = Choice::of(value, &lapis_core::config::processor());
     let limits = choice.map_or(Copies::USUAL, |choice| choice.copies);
-    // If tasks outnumber cores, some readers share the writer's core.
-    let (near, far) = if context.is_crowded() { (None, None) } else { (limits.near_past, limits.far_past) };
-    StorePolicy::new(Copies { near_past: near, far_past: far.map(|past| past.min(PAST)), ..limits })
+    // If tasks outnumber cores, some readers share the writer's core. Where the others are near,
+    // too, all find the data in a cache.
+    let near_past = if context.is_crowded() { None } else { limits.near_past };
+    StorePolicy::new(Copies { near_past, far_past: limits.far_past.map(|past| past.min(PAST)), ..limits })
 }
 
 #[cfg(loom)]
