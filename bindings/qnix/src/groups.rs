@@ -7,7 +7,7 @@ use crate::board::Writer;
 use crate::contexts::Key;
 use crate::error::{Error, Result};
 use lapis_collectives::Group as Members;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// A complete group.
 pub(crate) struct Group {
@@ -35,9 +35,48 @@ struct Join {
     keeper: u32,
 }
 
+/// The groups that a process knows, by name.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// In the order of their names.
+    groups: Vec<Group>,
+    /// Where the one is that was asked for last: commands come to the same group again.
+    recent: usize,
+}
+
+impl Known {
+    fn place(&self, name: i32) -> std::result::Result<usize, usize> {
+        self.groups.binary_search_by_key(&name, |group| group.name)
+    }
+
+    fn insert(&mut self, group: Group) {
+        match self.place(group.name) {
+            Ok(at) => self.groups[at] = group,
+            Err(at) => self.groups.insert(at, group),
+        }
+    }
+
+    pub(crate) fn get(&self, name: i32) -> Option<&Group> {
+        let recent = self.groups.get(self.recent).filter(|group| group.name == name);
+        recent.or_else(|| Some(&self.groups[self.place(name).ok()?]))
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, name: i32) -> Option<&mut Group> {
+        if self.groups.get(self.recent).is_none_or(|group| group.name != name) {
+            self.recent = self.place(name).ok()?;
+        }
+        self.groups.get_mut(self.recent)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter()
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Groups {
-    pub(crate) known: BTreeMap<i32, Group>,
+    pub(crate) known: Known,
     /// Those in whose barrier this process waits for words of others.
     pub(crate) waiting: Vec<i32>,
     /// The commands of this process that join groups.
@@ -68,16 +107,16 @@ impl Groups {
         for sign in self.early.remove(&name).unwrap_or_default() {
             group.note(sign);
         }
-        self.known.insert(name, group);
+        self.known.insert(group);
     }
 
     pub(crate) fn get(&self, name: i32) -> Result<&Group> {
-        self.known.get(&name).ok_or(Error::Group)
+        self.known.get(name).ok_or(Error::Group)
     }
 
     /// Whether this process may ask to join a group.
     pub(crate) fn may_join(&self, name: i32, size: i32, tasks: u32) -> Result {
-        if self.known.contains_key(&name) || self.joining.contains_key(&name) {
+        if self.known.get(name).is_some() || self.joining.contains_key(&name) {
             return Err(Error::GroupExists);
         }
         if size < 1 || size.unsigned_abs() > tasks { Err(Error::GroupSize) } else { Ok(()) }
