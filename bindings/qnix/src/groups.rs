@@ -9,6 +9,17 @@ use crate::error::{Error, Result};
 use lapis_collectives::Group as Members;
 use std::collections::{HashMap, HashSet};
 
+/// Who tells the next keeper of a group's name that the group is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Teller {
+    /// Nobody: it is an application, which can't be joined.
+    Nobody,
+    /// The keeper, before it leaves.
+    Keeper,
+    /// The members: a keeper has died, and may have told nobody.
+    Members,
+}
+
 /// A complete group.
 pub(crate) struct Group {
     pub(crate) name: i32,
@@ -19,6 +30,7 @@ pub(crate) struct Group {
     /// The other members' places on this host, if all members are on it and it has boards.
     pub(crate) near: u64,
     pub(crate) barrier: Barrier,
+    teller: Teller,
 }
 
 /// What a task knows that keeps the list of who joins.
@@ -72,6 +84,10 @@ impl Known {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Group> {
+        self.groups.iter_mut()
+    }
 }
 
 #[derive(Default)]
@@ -92,7 +108,14 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// A group is complete. `writer`: this process's board, if its host has boards.
-    pub(crate) fn add(&mut self, name: i32, members: &[u32], task: u32, writer: Option<&mut Writer>) {
+    pub(crate) fn add(
+        &mut self,
+        name: i32,
+        members: &[u32],
+        task: u32,
+        writer: Option<&mut Writer>,
+        teller: Teller,
+    ) {
         let Ok(members) = Members::from_list(members) else { return };
         let me = members.rank(task);
         let boards = writer.as_deref().map(|writer| &**writer.boards());
@@ -103,7 +126,7 @@ impl Groups {
         let near = others.fold(0, |near, place| near | 1 << place);
         let mine = writer.filter(|_| me.is_some() && places.is_some()).and_then(|writer| writer.claim(name));
         let barrier = Barrier::new(places.map(|places| (places, mine)));
-        let mut group = Group { name, members, me, near, barrier };
+        let mut group = Group { name, members, me, near, barrier, teller };
         for sign in self.early.remove(&name).unwrap_or_default() {
             group.note(sign);
         }
