@@ -68,7 +68,8 @@ optimizations! {
     ExchangeRows = "exchange_rows",
     /// Keeping what a blocking call of a team needs for the next one like it.
     KeptCalls = "kept_calls",
-    /// Fetching the line that a member of a team writes next, at the end of a round.
+    /// Fetching the line that a member of a team, or of a QNIX group, writes next, at the end of a
+    /// round.
     WritePrefetch = "write_prefetch",
     /// Prefetching lines of other members of a team: the second one of a round's data while its
     /// flag is polled, and those of later rounds where the other member runs ahead.

@@ -5,6 +5,7 @@
 //!   checks;
 //! * [`cost`]: the modelled cost of schedules, for any number of members;
 //! * [`select`]: the choice of a schedule for each call;
+//! * [`lines`]: flags in mapped memory by which members see each other's progress;
 //! * [`Team`]: a group that communicates; [`Request`] and [`Persistent`] for nonblocking and
 //!   persistent calls.
 //!
@@ -36,6 +37,7 @@ mod engine;
 mod error;
 mod key;
 mod layouts;
+pub mod lines;
 mod operations;
 mod request;
 pub mod select;

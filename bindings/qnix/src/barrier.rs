@@ -8,11 +8,12 @@
 //!
 //! A barrier command ends by itself, whether the program polls for it or not, and succeeds if all
 //! members have entered, even if some of them have left since. So the commands have a barrier of
-//! their own instead of those of the crate `collectives`, which are tied to the calling thread.
+//! their own instead of those of the crate `collectives`, which are tied to the calling thread; the
+//! words stand in lines of that crate.
 
 pub(crate) mod course;
 
-use crate::board::{Awaited, Boards};
+use crate::board::Boards;
 use std::collections::VecDeque;
 
 /// Most rounds of a barrier.
@@ -38,28 +39,30 @@ pub(crate) struct Entered {
 
 struct Member {
     place: usize,
-    /// Barriers that it has told by records and messages.
+    /// Barriers that it has told by records and messages, which it does without a word.
     told: u64,
-    /// Its word, which says the same, once it is found.
+    /// Its word, once it is found.
     word: Option<usize>,
 }
 
 impl Member {
-    /// How many barriers it has entered.
-    #[inline]
-    fn entered(&mut self, name: i32, boards: &Boards) -> u64 {
-        self.word = self.word.or_else(|| boards.word_of(self.place, name));
-        self.told + self.word.map_or(0, |word| boards.entered(self.place, word))
+    /// Whether it has entered so many barriers.
+    #[inline(always)]
+    fn has_entered(&mut self, barriers: u64, name: i32, boards: &Boards) -> bool {
+        if self.word.is_none() {
+            self.word = boards.word_of(self.place, name);
+        }
+        self.told >= barriers || self.word.is_some_and(|word| boards.has_entered(self.place, word, barriers))
     }
 }
 
 impl Entered {
     /// Whether all but this process, whose rank is `me`, have entered so many. Nobody who has is
     /// looked at again.
-    #[inline]
+    #[inline(always)]
     fn by_all(&mut self, begun: u64, me: Option<usize>, name: i32, boards: &Boards) -> bool {
         while let Some(member) = self.members.get_mut(self.first) {
-            if Some(self.first) != me && member.entered(name, boards) < begun {
+            if Some(self.first) != me && !member.has_entered(begun, name, boards) {
                 return false;
             }
             self.first += 1;
@@ -125,13 +128,6 @@ impl Barrier {
         if let Seen::Boards(entered) = &mut self.seen {
             entered.first = 0;
         }
-    }
-
-    /// The word that it waits for now, if it is known.
-    fn awaited(&self) -> Option<Awaited> {
-        let (Seen::Boards(entered), Some(_)) = (&self.seen, self.now) else { return None };
-        let &Member { place, told, word } = entered.members.get(entered.first)?;
-        Some(Awaited { place, word: word?, entered: self.begun.saturating_sub(told) })
     }
 
     /// Whether it goes on when others' words change.

@@ -4,6 +4,7 @@ use crate::abi::Hps;
 use crate::board::{self, Boards, Host, Writer};
 use crate::environment;
 use crate::error::{Error, Result, of_core};
+use crate::groups::Teller;
 use crate::memory::page_size;
 use crate::names::{Name, Names, boards_of_cards, card};
 use crate::outbox::{self, Letter, Outbox};
@@ -86,7 +87,7 @@ impl Node {
         let mut state = self.lock();
         for application in applications {
             let members = self.names.of_application(application);
-            state.groups.add(application, &members, self.context.task(), writer.as_mut());
+            state.groups.add(application, &members, self.context.task(), writer.as_mut(), Teller::Nobody);
         }
         state.board = writer;
         state.hosts = hosts.into();
@@ -156,7 +157,7 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         let mut out = Outbox::new();
         let mut state = of_died.lock(context);
         state.peer_ended(task, None, &mut out);
-        state.joins_fail(task);
+        state.keeper_died(task, context.tasks(), &mut out);
         drop(state);
         outbox::send(context, &out);
         true

@@ -279,7 +279,7 @@ impl Node {
         let mut state = self.lock();
         state.sends.ready(at)?;
         state.groups.may_join(group, size, tasks)?;
-        let task = keeper(group, tasks, &state.gone);
+        let task = keeper(group, tasks, |task| state.gone.contains(&task));
         let key = state.sends.post(at, None)?;
         state.groups.joins(group, size, key, task);
         drop(state);

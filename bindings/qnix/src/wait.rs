@@ -9,9 +9,10 @@ use crate::state::{Looks, State};
 use lapis_core::context::Access;
 use lapis_core::sync::{AtomicI32, spin_loop};
 
-/// Looks at one word alone between two at all of them, and how often those are.
-const LOOKS: u32 = 64;
-const ROUNDS_OF_LOOKS: u32 = 24;
+/// Looks for what a barrier waits for while no other thread may have the lock, and how often those
+/// are made, before everything is polled.
+const LOOKS: u32 = 256;
+const ROUNDS_OF_LOOKS: u32 = 6;
 
 impl State {
     /// Whether a context has a command to wait for, and whether its end may be found on a board.
@@ -107,33 +108,32 @@ impl Node {
         if SENDING { state.sends.collect(at) } else { state.receives.collect(at) }
     }
 
-    /// Looks at the word of another process alone, for a few microseconds: what a barrier waits for
-    /// is on its way as a rule, and polling everything takes longer than a line from another
-    /// core. Other threads have the lock meanwhile.
-    #[inline]
+    /// Looks at the words of others alone, for a few microseconds: what a barrier waits for is on
+    /// its way as a rule, and polling everything takes longer than a line from another core. Other
+    /// threads have the lock now and then.
+    #[inline(always)]
     fn poll_first<'a>(&'a self, mut state: Access<'a, State>, bell: &AtomicI32) -> Access<'a, State> {
-        let Some(boards) = self.boards.as_deref().filter(|_| !self.context.is_crowded()) else {
+        if self.context.is_crowded() {
             return state;
-        };
+        }
         for round in 0..ROUNDS_OF_LOOKS {
-            let Some(awaited) = state.awaited() else { return state };
-            drop(state);
-            for _ in 0..LOOKS {
-                if boards.has_come(&awaited) {
-                    break;
-                }
+            // The first looks follow each other without a pause.
+            let pause = || {
                 if round > 0 {
-                    spin_loop();
+                    spin_loop()
+                }
+            };
+            if state.looks_for_words(LOOKS, pause) {
+                let mut out = Outbox::new();
+                if state.look_at_words(&mut out) {
+                    state = self.told(state, &out);
+                }
+                if state_of(bell) == doorbell::DONE {
+                    return state;
                 }
             }
+            drop(state);
             state = self.lock();
-            let mut out = Outbox::new();
-            if state.look_at_words(&mut out) {
-                state = self.told(state, &out);
-            }
-            if state_of(bell) == doorbell::DONE {
-                return state;
-            }
         }
         state
     }

@@ -94,6 +94,17 @@ fn groups_come_about_whoever_leaves_that_is_no_member() {
 }
 
 #[test]
+fn a_complete_group_can_not_be_joined_whoever_dies_that_kept_its_name() {
+    let source = source("orphans");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        let end = job.clone().env("LAPIS_TRANSPORT", transport).run(&program);
+        assert_ne!(end.code(), Some(124), "{transport}: it hung: {}", end.stderr());
+        assert_eq!(end.stdout().matches("as it should be").count(), 3, "{transport}: {}", end.stderr());
+    }
+}
+
+#[test]
 fn an_end_is_told_to_who_waits_and_to_nobody_else() {
     let source = source("died");
     let (program, job) = (compile(&source), job(&source).option("--keep-going"));

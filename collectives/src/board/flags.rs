@@ -6,32 +6,6 @@
 
 use lapis_core::sync::{AtomicU64, Ordering};
 
-/// The flag of a round; short data lies behind it.
-#[repr(C)]
-pub(crate) struct Line {
-    round: AtomicU64,
-    /// The member's call.
-    signature: AtomicU64,
-}
-
-impl Line {
-    /// Publishes the data of `round`.
-    #[inline(always)]
-    pub(crate) fn show(&self, round: u64, signature: u64) {
-        self.signature.store(signature, Ordering::Relaxed);
-        // SYNC: pairs with the Acquire load in `shown`: signature and data come first.
-        self.round.store(round, Ordering::Release);
-    }
-
-    /// The member's call, if it has published the data of `round`.
-    #[inline(always)]
-    pub(crate) fn shown(&self, round: u64) -> Option<u64> {
-        // SYNC: pairs with the Release store in `show`.
-        let there = self.round.load(Ordering::Acquire) == round;
-        there.then(|| self.signature.load(Ordering::Relaxed))
-    }
-}
-
 /// The round that a member has begun last.
 #[repr(C)]
 pub(crate) struct Begun(AtomicU64);
@@ -92,6 +66,7 @@ impl Meeting {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+    use crate::lines::Line;
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
     use loom::thread;
@@ -103,8 +78,7 @@ mod loom_tests {
 
     impl Member {
         fn new() -> Self {
-            let line =
-                || (Line { round: AtomicU64::new(0), signature: AtomicU64::new(0) }, UnsafeCell::new(0));
+            let line = || (Line::new(), UnsafeCell::new(0));
             Self { lines: [line(), line()], begun: Begun(AtomicU64::new(0)) }
         }
     }

@@ -12,12 +12,13 @@
 //! a meeting before the previous one was opened. So a member that writes into a row knows that all
 //! have ended the meeting that used it last, two meetings ago.
 
-use super::flags::{Line, Meeting};
+use super::flags::Meeting;
 use super::rounds::{MEET_MEMBERS, Plan, Round, Spot, Take, share};
 use super::{Board, Data, LINE, PAGE};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::Result;
+use crate::lines::Line;
 
 /// Offsets within the hall of a team, from the start of the first member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

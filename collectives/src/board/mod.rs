@@ -39,7 +39,8 @@ pub(crate) use prepared::{Kept, Prepared, keeps};
 pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
 pub(crate) use steps::{Reach, Rounds, plan};
 
-use flags::{Begun, Line};
+use crate::lines::{LINE, Line, Lines};
+use flags::Begun;
 use hall::Hall;
 use lapis_copies::StorePolicy;
 use lapis_core::Context;
@@ -51,9 +52,6 @@ use stores::store_policy;
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
-
-/// Distance of two lines: processors prefetch cache lines in pairs.
-const LINE: usize = 128;
 
 /// Bytes of data that a line has room for, behind its flag.
 const INLINE: usize = LINE - size_of::<Line>();
@@ -85,7 +83,7 @@ impl Places {
         let dozing = left + n.next_multiple_of(LINE);
         let lengths = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
         let lines = lengths + (n * size_of::<u64>()).next_multiple_of(LINE);
-        let areas = (lines + LINES * LINE).next_multiple_of(PAGE);
+        let areas = (lines + Lines::<LINES>::BYTES).next_multiple_of(PAGE);
         let area_count = rounds::areas(n);
         let len = areas + area_count * AREA_STRIDE;
         Self { dozing, lengths, lines, areas, area_count, len, hall: Hall::of(n, len) }
@@ -208,14 +206,14 @@ impl Board {
     }
 
     #[inline(always)]
-    fn line_at(&self, member: usize, round: u64) -> *mut u8 {
-        self.bases[member].wrapping_add(self.places.lines + (round % LINES as u64) as usize * LINE)
+    fn lines(&self, member: usize) -> Lines<LINES> {
+        // SAFETY: within the board, as for `begun`; behind the flags lies data.
+        unsafe { Lines::at(self.bases[member].wrapping_add(self.places.lines)) }
     }
 
     #[inline(always)]
-    fn line(&self, member: usize, round: u64) -> &Line {
-        // SAFETY: within the board, as for `begun`; 16 bytes of flags, which are atomics.
-        unsafe { &*self.line_at(member, round).cast() }
+    fn line_at(&self, member: usize, round: u64) -> *mut u8 {
+        self.lines(member).address(round)
     }
 
     /// Where a member's data of a round is. Behind the last member's share of a row is the result

@@ -1,12 +1,12 @@
 //! The round that a member is in: room for its data, putting and publishing it, and taking the data
 //! of others. The layers above wait for what is missing.
 
-use super::flags::Line;
 use super::rounds::{LINES, Plan, Readers, Round, Spot, Take};
 use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
+use crate::lines::Line;
 use lapis_ablation::{Optimization, without};
 use lapis_core::sync::{Ordering, membarrier, prefetch};
 
@@ -105,7 +105,7 @@ impl Board {
     /// Publishes the data of the present round.
     #[inline(always)]
     pub(crate) fn show(&self, signature: Signature) {
-        self.line(self.me, self.round).show(self.round, signature.0);
+        self.lines(self.me).line(self.round).show(self.round, signature.0);
         self.begun(self.me).set(self.round);
     }
 
@@ -118,7 +118,7 @@ impl Board {
     /// A member's call, if it has published the present round.
     #[inline(always)]
     pub(crate) fn shown(&self, member: usize) -> Option<u64> {
-        self.line(member, self.round).shown(self.round)
+        self.lines(member).line(self.round).shown(self.round)
     }
 
     /// The caller polls for a member's data: prefetches what lies beyond the flag's own cache line,
@@ -156,7 +156,7 @@ impl Board {
 
     /// A member's call, if it has published the round or arrived at its meeting.
     fn called(&self, member: usize, round: u64) -> Option<u64> {
-        self.line(member, round).shown(round).or_else(|| self.came_with(member, round))
+        self.lines(member).line(round).shown(round).or_else(|| self.came_with(member, round))
     }
 
     /// Takes data of the present round from a member. `heard` becomes the most rounds that a member
@@ -193,11 +193,7 @@ impl Board {
         if all_have_begun {
             self.least = self.round;
         }
-        // Others have read this line LINES rounds ago, so it is in their caches, too. Prefetched
-        // before the lines of the present round have arrived, it would delay those.
-        let next = self.line_at(self.me, self.round + 1);
-        prefetch::before_writing(next);
-        prefetch::before_writing(next.wrapping_add(CACHE_LINE));
+        self.lines(self.me).prefetch_with_data(self.round + 1);
     }
 
     /// A member's words of unequal parts in the present round, behind its data.

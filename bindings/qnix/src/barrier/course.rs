@@ -2,7 +2,7 @@
 //! to its end.
 
 use super::{ROUNDS, Seen, Sign};
-use crate::board::{Awaited, Boards, Content, Writer, places};
+use crate::board::{Boards, Content, Writer, places};
 use crate::contexts::Sends;
 use crate::error::{Error, Result};
 use crate::groups::{Group, Groups};
@@ -59,7 +59,7 @@ impl Group {
         match (&mut self.barrier.seen, boards) {
             (Seen::Rounds(seen), _) => seen[round] < begun && is_gone((me + n - (1 << round) % n) % n),
             (Seen::Boards(entered), Some(boards)) => {
-                let late = |rank: usize| entered.members[rank].entered(name, boards) < begun;
+                let late = |rank: usize| !entered.members[rank].has_entered(begun, name, boards);
                 (0..n).filter(|rank| *rank != me && is_gone(*rank)).any(late)
             }
             (Seen::Boards(_), None) => false,
@@ -94,6 +94,9 @@ impl Group {
             if round == self.rounds() {
                 self.barrier.now = None;
                 sends.end(at, Ok(0));
+                if let (Some(writer), Some(word)) = (&mut *board, self.barrier.word()) {
+                    writer.expect(word, self.barrier.begun);
+                }
                 continue;
             }
             self.barrier.now = Some((at, round));
@@ -149,7 +152,7 @@ impl Group {
 impl State {
     /// A barrier begins, when those before it have ended.
     pub(crate) fn enter_barrier(&mut self, name: i32, at: usize, out: &mut Outbox) {
-        if let Some(group) = self.groups.known.get_mut(&name) {
+        if let Some(group) = self.groups.known.get_mut(name) {
             group.barrier.next.push_back(at);
         }
         self.go_on(name, out);
@@ -157,7 +160,7 @@ impl State {
 
     /// A member has told something.
     fn told(&mut self, name: i32, sign: Sign, out: &mut Outbox) {
-        let Some(group) = self.groups.known.get_mut(&name) else {
+        let Some(group) = self.groups.known.get_mut(name) else {
             self.groups.early.entry(name).or_default().push(sign);
             return;
         };
@@ -173,7 +176,7 @@ impl State {
     /// Does what can be done of a group's barriers. Says whether that was anything.
     fn go_on(&mut self, name: i32, out: &mut Outbox) -> bool {
         let Self { groups: Groups { known, waiting, .. }, sends, board, gone, .. } = self;
-        let Some(group) = known.get_mut(&name) else { return false };
+        let Some(group) = known.get_mut(name) else { return false };
         let went = group.go_on(sends, board, out);
         let boards = board.as_ref().map(|writer| &**writer.boards());
         if !gone.is_empty() || group.barrier.broken.is_some() {
@@ -200,13 +203,25 @@ impl State {
             let round = group.barrier.now.map(|(_, round)| round);
             round.is_some_and(|round| group.is_told(round, boards))
         };
-        waiting.iter().any(|name| known.get_mut(name).is_some_and(has_news))
+        waiting.iter().any(|name| known.get_mut(*name).is_some_and(has_news))
     }
 
-    /// The word of somebody's that a barrier of this process waits for.
-    #[inline]
-    pub(crate) fn awaited(&self) -> Option<Awaited> {
-        self.groups.known.get(self.groups.waiting.first()?)?.barrier.awaited()
+    /// Looks some times for what the first barrier of this process waits for. Says whether it is
+    /// there, or does not come that way.
+    #[inline(always)]
+    pub(crate) fn looks_for_words(&mut self, looks: u32, pause: impl Fn()) -> bool {
+        let Self { groups: Groups { known, waiting, .. }, board, .. } = self;
+        let boards = board.as_ref().map(|writer| &**writer.boards());
+        let group = waiting.first().and_then(|name| known.get_mut(*name));
+        // A group without words is told by records.
+        let Some(group) = group.filter(|group| group.barrier.word().is_some()) else { return true };
+        (0..looks).any(|_| {
+            let told = group.is_told(0, boards);
+            if !told {
+                pause();
+            }
+            told
+        })
     }
 
     /// Looks at the words of others. Says whether barriers have gone on.
@@ -222,8 +237,8 @@ impl State {
 
     /// A process has ended: what it means for barriers.
     pub(crate) fn left_barriers(&mut self, task: u32, out: &mut Outbox) {
-        let groups = self.groups.known.iter().filter(|(_, group)| group.members.rank(task).is_some());
-        for name in groups.map(|(name, _)| *name).collect::<Vec<i32>>() {
+        let groups = self.groups.known.iter().filter(|group| group.members.rank(task).is_some());
+        for name in groups.map(|group| group.name).collect::<Vec<i32>>() {
             self.go_on(name, out);
         }
     }

@@ -19,14 +19,13 @@ mod order;
 mod words;
 mod writer;
 
-pub(crate) use words::Awaited;
 pub(crate) use writer::{Content, Writer, places};
 
 use flags::{Found, Head, Watch};
+use lapis_collectives::lines::LINE;
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, membarrier};
 use std::sync::Arc;
-use words::WORDS;
 
 /// Tasks of a host that boards serve: a record has a bit for each.
 const MOST: usize = 64;
@@ -36,9 +35,6 @@ const SLOTS: u64 = 64;
 
 /// Bytes for what is too long for a record: two of the longest messages.
 const BYTES: usize = 2 * crate::abi::SEND_MAX;
-
-/// Processors fetch lines in pairs.
-const LINE: usize = 128;
 
 const PAGE: usize = 4096;
 
@@ -80,7 +76,7 @@ impl Places {
         let data = (size_of::<Head>() + size_of::<Fields>() + numbers).next_multiple_of(8);
         let slot = (data + LINE).next_multiple_of(LINE);
         let words = LINE + (tasks * 8).next_multiple_of(LINE);
-        let slots = words + WORDS * LINE;
+        let slots = words + words::BYTES;
         let bytes = (slots + SLOTS as usize * slot).next_multiple_of(PAGE);
         Self { tasks, words, slots, slot, data, bytes, len: bytes + BYTES }
     }

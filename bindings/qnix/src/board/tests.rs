@@ -58,7 +58,7 @@ fn nothing_on_a_board_overlaps() {
     for tasks in 2..=MOST {
         let places = Places::of(tasks);
         assert!(LINE + tasks * 8 <= places.words && places.words.is_multiple_of(LINE));
-        assert!(places.words + WORDS * LINE <= places.slots);
+        assert!(places.words + words::BYTES <= places.slots);
         assert!(places.data + 64 <= places.slot && places.slot.is_multiple_of(LINE));
         assert!(places.slots + SLOTS as usize * places.slot <= places.bytes);
         assert_eq!(places.bytes + BYTES, places.len);
@@ -165,17 +165,22 @@ fn a_word_tells_how_many_barriers_its_task_has_entered_and_wakes_those_who_do_no
     let words: Vec<_> = [9, 5].iter().map(|group| host[0].1.claim(*group)).collect();
     assert_eq!(words, [Some(0), Some(1)]);
     assert_eq!((host[1].0.word_of(0, 5), host[1].0.word_of(0, 6)), (Some(1), None));
-    assert_eq!(host[1].0.entered(0, 1), 0);
+    let entered = |boards: &Boards, word, barriers| boards.has_entered(0, word, barriers);
+    assert!(!entered(&host[1].0, 1, 1));
     host[2].0.begin_watching();
     let asked: Vec<u32> = host[0].1.enter(1, 4, 0b110).collect();
     assert_eq!(asked, [2], "the task at place 2 looks by itself");
-    assert_eq!((host[1].0.entered(0, 1), host[1].0.entered(0, 0)), (4, 0));
+    assert!(entered(&host[1].0, 1, 2) && entered(&host[1].0, 1, 4));
+    assert!(!entered(&host[1].0, 1, 5) && !entered(&host[1].0, 1, 6) && !entered(&host[1].0, 0, 2));
+    host[0].1.expect(1, 4);
+    host[0].1.enter(1, 5, 0).for_each(drop);
+    assert!(entered(&host[1].0, 1, 4) && entered(&host[1].0, 1, 5) && !entered(&host[1].0, 1, 6));
 }
 
 #[test]
 fn groups_beyond_the_last_word_have_none() {
     let mut host = host(2);
-    assert!((0..WORDS as i32).all(|group| host[0].1.claim(group).is_some()));
+    assert!((0..words::WORDS as i32).all(|group| host[0].1.claim(group).is_some()));
     assert_eq!(host[0].1.claim(-1), None);
     assert_eq!(host[1].0.word_of(0, -1), None);
 }

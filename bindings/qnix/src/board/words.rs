@@ -1,60 +1,68 @@
 //! Words by which the tasks of a host publish how many barriers of a group they have entered: a
-//! barrier takes one store of each member, and reads of the others' words.
+//! barrier takes one store of each member, and reads of the others' words. A word stands in two
+//! lines as teams have them, in turns: who enters a barrier has seen all others enter the one
+//! before, and so they have seen what stood in its line until now.
 
-use super::{Boards, LINE, Writer};
-use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
+use super::{Boards, Writer};
+use lapis_collectives::lines::{LINE, Lines};
+use lapis_core::sync::{AtomicU32, Ordering};
 
 /// Words of a board: groups beyond that show records.
 pub(super) const WORDS: usize = 16;
 
-/// What a task says of one of its groups.
-#[repr(C, align(128))]
-pub(super) struct Word {
+/// The lines of a word.
+type Turns = Lines<2>;
+
+/// What stands before a word's lines.
+#[repr(C)]
+struct Label {
     /// Not 0: the word is some group's, whose name stands beside it.
     taken: AtomicU32,
     group: AtomicU32,
-    entered: AtomicU64,
 }
 
-const _: () = assert!(size_of::<Word>() == LINE);
+/// Bytes from one word to the next.
+const STRIDE: usize = LINE + Turns::BYTES;
 
-/// What a barrier waits for: that the task at a place has entered so many, by one of its words.
-pub(crate) struct Awaited {
-    pub(crate) place: usize,
-    pub(crate) word: usize,
-    pub(crate) entered: u64,
-}
+/// Bytes of all words.
+pub(super) const BYTES: usize = WORDS * STRIDE;
+
+const _: () = assert!(size_of::<Label>() <= LINE);
 
 impl Boards {
-    fn word(&self, place: usize, at: usize) -> &Word {
+    fn word(&self, place: usize, at: usize) -> *mut u8 {
         debug_assert!(at < WORDS);
+        self.bases[place].wrapping_add(self.places.words + at * STRIDE)
+    }
+
+    fn label(&self, place: usize, at: usize) -> &Label {
         // SAFETY: within the board, which is mapped as long as the context lives and holds zeroes
         // or what its owner stores; atomics alone.
-        unsafe { &*self.bases[place].wrapping_add(self.places.words + at * LINE).cast() }
+        unsafe { &*self.word(place, at).cast() }
+    }
+
+    #[inline(always)]
+    fn turns(&self, place: usize, at: usize) -> Turns {
+        // SAFETY: within the board, as for `label`.
+        unsafe { Turns::at(self.word(place, at).wrapping_add(LINE)) }
     }
 
     /// Which word of the task at a place is a group's. `None`: it knows the group not yet, or shows
     /// records.
     pub(crate) fn word_of(&self, place: usize, group: i32) -> Option<usize> {
         (0..WORDS)
-            .map(|at| (at, self.word(place, at)))
+            .map(|at| (at, self.label(place, at)))
             // SYNC: pairs with the Release store in `claim`: the name comes first.
-            .take_while(|(_, word)| word.taken.load(Ordering::Acquire) != 0)
-            .find(|(_, word)| word.group.load(Ordering::Relaxed) == group as u32)
+            .take_while(|(_, label)| label.taken.load(Ordering::Acquire) != 0)
+            .find(|(_, label)| label.group.load(Ordering::Relaxed) == group as u32)
             .map(|(at, _)| at)
     }
 
-    /// How many barriers the task at a place has entered, by one of its words.
-    #[inline]
-    pub(crate) fn entered(&self, place: usize, at: usize) -> u64 {
-        // SYNC: pairs with the Release store in `enter`: what the task did before comes first.
-        self.word(place, at).entered.load(Ordering::Acquire)
-    }
-
-    /// Whether what a barrier waits for is there.
-    #[inline]
-    pub(crate) fn has_come(&self, awaited: &Awaited) -> bool {
-        self.entered(awaited.place, awaited.word) >= awaited.entered
+    /// Whether the task at a place has entered so many barriers, by one of its words. If so, what
+    /// it did before comes first.
+    #[inline(always)]
+    pub(crate) fn has_entered(&self, place: usize, at: usize, barriers: u64) -> bool {
+        self.turns(place, at).line(barriers).is_reached(barriers)
     }
 }
 
@@ -66,18 +74,24 @@ impl Writer {
             return None;
         }
         self.words += 1;
-        let word = self.boards.word(self.boards.me, at);
-        word.group.store(group as u32, Ordering::Relaxed);
+        let label = self.boards.label(self.boards.me, at);
+        label.group.store(group as u32, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `word_of`.
-        word.taken.store(1, Ordering::Release);
+        label.taken.store(1, Ordering::Release);
         Some(at)
     }
 
     /// Says that this task has entered so many barriers of a word's group. Gives the tasks among
     /// `others`, which are bits of places, that have to be asked to look.
-    pub(crate) fn enter(&mut self, at: usize, entered: u64, others: u64) -> impl Iterator<Item = u32> {
-        // SYNC: pairs with the Acquire load in `entered`.
-        self.boards.word(self.boards.me, at).entered.store(entered, Ordering::Release);
+    #[inline]
+    pub(crate) fn enter(&mut self, at: usize, barriers: u64, others: u64) -> impl Iterator<Item = u32> {
+        self.boards.turns(self.boards.me, at).line(barriers).show(barriers, 0);
         self.boards.asleep(others)
+    }
+
+    /// All have entered so many barriers; this task is about to enter the next one.
+    #[inline]
+    pub(crate) fn expect(&mut self, at: usize, barriers: u64) {
+        self.boards.turns(self.boards.me, at).prefetch(barriers + 1);
     }
 }

@@ -7,15 +7,17 @@
 //! list, sends the next keeper the names of complete groups, and ends. Processes that had sent it a
 //! request send it to the next keeper when they learn of the end, as they do with a request that
 //! came too late.
+//!
+//! A keeper that dies leaves nothing behind. Requests that it had been sent fail, and the members
+//! of complete groups tell the next keeper of them, which refuses who has begun to join meanwhile.
 
-use super::{Gathering, Join};
+use super::{Gathering, Groups, Join, Teller};
 use crate::error::{Error, Result};
 use crate::matching::Bytes;
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
 use crate::wire::{FORMED, send_owned, then, with_data, words_of};
 use lapis_core::{Context, Delivery, Incoming};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 impl State {
@@ -33,19 +35,40 @@ impl State {
 
     /// The keeper of some lists has died, and nobody knows whom it has told of complete groups:
     /// commands that join them fail.
-    pub(crate) fn joins_fail(&mut self, task: u32) {
+    pub(crate) fn keeper_died(&mut self, task: u32, tasks: u32, out: &mut Outbox) {
         let Self { groups, sends, .. } = self;
         for (_, join) in groups.joining.extract_if(|_, join| join.keeper == task) {
             sends.end_key(join.key, Err(Error::Peer));
+        }
+        self.names_move(task, true, tasks, out);
+    }
+
+    /// A task is gone. If it has kept the name of a complete group of this process, and a keeper of
+    /// that name has died, this process tells the next one.
+    fn names_move(&mut self, task: u32, died: bool, tasks: u32, out: &mut Outbox) {
+        let Self { groups, gone, .. } = self;
+        for group in groups.known.iter_mut().filter(|group| group.me.is_some()) {
+            let was_gone = |other| other != task && gone.contains(&other);
+            if group.teller == Teller::Nobody || keeper(group.name, tasks, was_gone) != task {
+                continue;
+            }
+            if died {
+                group.teller = Teller::Members;
+            }
+            if group.teller == Teller::Members {
+                let to = keeper(group.name, tasks, |task| gone.contains(&task));
+                out.push(Letter::Join { to, group: group.name, size: COMPLETE });
+            }
         }
     }
 
     /// The keeper of some lists has left in good order: the next ones keep them.
     pub(crate) fn joins_move(&mut self, task: u32, tasks: u32, out: &mut Outbox) {
         for (group, join) in self.groups.joining.iter_mut().filter(|(_, join)| join.keeper == task) {
-            join.keeper = keeper(*group, tasks, &self.gone);
+            join.keeper = keeper(*group, tasks, |task| self.gone.contains(&task));
             out.push(Letter::Join { to: join.keeper, group: *group, size: join.size });
         }
+        self.names_move(task, false, tasks, out);
     }
 
     /// A request could not be sent: the command fails, unless it was sent to another keeper
@@ -60,9 +83,9 @@ impl State {
     /// This process is about to leave. Others keep its lists: they hear which groups are complete.
     pub(crate) fn leaves_lists(&mut self, me: u32, tasks: u32, out: &mut Outbox) {
         self.groups.closed = true;
-        let gone = self.gone.iter().copied().chain([me]).collect();
-        for group in self.groups.formed.drain() {
-            let to = keeper(group, tasks, &gone);
+        let Self { groups, gone, .. } = self;
+        for group in groups.formed.drain() {
+            let to = keeper(group, tasks, |task| task == me || gone.contains(&task));
             if to != me {
                 out.push(Letter::Join { to, group, size: COMPLETE });
             }
@@ -75,24 +98,26 @@ const COMPLETE: i32 = 0;
 
 /// The task that keeps the list of a group which is being joined: the one that its name leads to,
 /// or the first one behind it that is not gone.
-pub(crate) fn keeper(name: i32, tasks: u32, gone: &HashSet<u32>) -> u32 {
+pub(crate) fn keeper(name: i32, tasks: u32, is_gone: impl Fn(u32) -> bool) -> u32 {
     let first = name as u32 % tasks;
-    (first..tasks).chain(0..first).find(|task| !gone.contains(task)).unwrap_or(first)
+    (first..tasks).chain(0..first).find(|task| !is_gone(*task)).unwrap_or(first)
 }
 
 pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [name, size] = words_of(message.user_header)?;
     let (task, name, shared) = (message.source, name as i32, Arc::clone(shared));
     Some(then(move |context| {
-        let joined = shared.lock(context).joined(task, name, size);
-        let members = match joined {
-            Ok(None) => return,
-            Ok(Some(members)) => members,
-            Err(error) => {
-                let refusal = Letter::Refusal { to: task, group: name, error };
-                return outbox::send(context, &vec![refusal]);
-            }
+        let mut out = Outbox::new();
+        let members = if size == COMPLETE as u32 {
+            shared.lock(context).is_complete(name, &mut out);
+            Vec::new()
+        } else {
+            shared.lock(context).joined(task, name, size).unwrap_or_else(|error| {
+                out.push(Letter::Refusal { to: task, group: name, error });
+                Vec::new()
+            })
         };
+        outbox::send(context, &out);
         let list: Vec<u8> = members.iter().flat_map(|task| task.to_le_bytes()).collect();
         for member in members {
             let words = [name as u32, 0];
@@ -102,16 +127,24 @@ pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming
 }
 
 impl State {
+    /// A group whose name is kept here is complete: who wants to join it comes too late.
+    fn is_complete(&mut self, name: i32, out: &mut Outbox) {
+        let Groups { closed, formed, gathering, .. } = &mut self.groups;
+        if *closed {
+            return;
+        }
+        formed.insert(name);
+        let late = gathering.remove(&name).into_iter().flat_map(|gathering| gathering.tasks);
+        out.extend(late.map(|to| Letter::Refusal { to, group: name, error: Error::GroupExists }));
+    }
+
     /// A task wants to join a group whose list is kept here. Gives the members once all are there.
-    fn joined(&mut self, task: u32, name: i32, size: u32) -> Result<Option<Vec<u32>>> {
+    fn joined(&mut self, task: u32, name: i32, size: u32) -> Result<Vec<u32>> {
         if self.groups.closed {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        if size == COMPLETE as u32 {
-            self.groups.formed.insert(name);
-            return Ok(None);
-        }
-        if self.groups.formed.contains(&name) {
+        // A member knows of the group what no keeper may have told.
+        if self.groups.formed.contains(&name) || self.groups.known.get(name).is_some() {
             return Err(Error::GroupExists);
         }
         let gathering =
@@ -124,10 +157,10 @@ impl State {
         }
         //= QNIX API, qx_join_group, a group is complete with as many processes as its size says
         if (gathering.tasks.len() as u32) < size {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.groups.formed.insert(name);
-        Ok(self.groups.gathering.remove(&name).map(|gathering| gathering.tasks))
+        Ok(self.groups.gathering.remove(&name).map_or_else(Vec::new, |gathering| gathering.tasks))
     }
 }
 
@@ -146,7 +179,7 @@ pub(crate) fn formed_arrived(_: &Context, shared: &Arc<Shared>, message: &Incomi
             names.sort(&mut members);
         }
         let state = &mut *state;
-        state.groups.add(name, &members, context.task(), state.board.as_mut());
+        state.groups.add(name, &members, context.task(), state.board.as_mut(), Teller::Keeper);
         state.sends.end_key(key, Ok(0));
     }))
 }

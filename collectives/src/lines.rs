@@ -1,0 +1,123 @@
+//! Lines in mapped memory by which a member publishes the rounds that it has begun.
+//!
+//! A member has several lines, which it writes in turns, so that the line of the next round can be
+//! fetched for writing while others still read the present one. Each word has one writer. Teams
+//! have such lines on their boards, with short data behind the flag; a layer above that has mapped
+//! memory of its own may use them as they are.
+
+use lapis_core::sync::{AtomicU64, Ordering, prefetch};
+
+/// Distance of two lines: processors prefetch cache lines in pairs.
+pub const LINE: usize = 128;
+
+const CACHE_LINE: usize = 64;
+
+/// The flag of a round.
+#[repr(C)]
+pub struct Line {
+    round: AtomicU64,
+    /// The member's call.
+    signature: AtomicU64,
+}
+
+impl Line {
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        Self { round: AtomicU64::new(0), signature: AtomicU64::new(0) }
+    }
+
+    /// Publishes a round, what was stored before it, and the call that it belongs to.
+    #[inline(always)]
+    pub fn show(&self, round: u64, signature: u64) {
+        self.signature.store(signature, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire loads in `shown` and `is_reached`: signature and data come
+        // first.
+        self.round.store(round, Ordering::Release);
+    }
+
+    /// The member's call, if the line shows `round`.
+    #[inline(always)]
+    pub fn shown(&self, round: u64) -> Option<u64> {
+        // SYNC: pairs with the Release store in `show`.
+        let there = self.round.load(Ordering::Acquire) == round;
+        there.then(|| self.signature.load(Ordering::Relaxed))
+    }
+
+    /// Whether the line shows `round`, or a later one.
+    #[inline(always)]
+    pub fn is_reached(&self, round: u64) -> bool {
+        // SYNC: pairs with the Release store in `show`.
+        self.round.load(Ordering::Acquire) >= round
+    }
+}
+
+/// The lines of a member, as many as `N`. A member may begin a round if all have begun the one that
+/// comes `N - 1` before it; nobody reads its line any more then.
+#[derive(Clone, Copy)]
+pub struct Lines<const N: usize> {
+    first: *mut u8,
+}
+
+impl<const N: usize> Lines<N> {
+    /// Bytes of all lines.
+    pub const BYTES: usize = N * LINE;
+
+    /// The lines that begin at an address.
+    ///
+    /// # Safety
+    /// There are [`BYTES`](Self::BYTES) bytes, aligned to 8, which are mapped as long as this or a
+    /// copy is used. They hold zeroes or what the member's own process stores, and are accessed by
+    /// this alone, but for the bytes of a line behind its [`Line`].
+    #[inline(always)]
+    pub unsafe fn at(first: *mut u8) -> Self {
+        Self { first }
+    }
+
+    /// The first byte of a round's line.
+    #[inline(always)]
+    pub fn address(&self, round: u64) -> *mut u8 {
+        self.first.wrapping_add((round % N as u64) as usize * LINE)
+    }
+
+    /// The flag of a round.
+    #[inline(always)]
+    pub fn line(&self, round: u64) -> &Line {
+        // SAFETY: within the lines, which the caller of `at` says are there; atomics alone.
+        unsafe { &*self.address(round).cast() }
+    }
+
+    /// Fetches the line of a round that the calling member begins next, for writing. Others have
+    /// read it in an earlier round, so it is in their caches, too. Fetched before the lines of the
+    /// present round have arrived, it would delay those.
+    #[inline(always)]
+    pub fn prefetch(&self, round: u64) {
+        prefetch::before_writing(self.address(round));
+    }
+
+    /// As [`prefetch`](Self::prefetch), with the data behind the flag.
+    #[inline(always)]
+    pub(crate) fn prefetch_with_data(&self, round: u64) {
+        self.prefetch(round);
+        prefetch::before_writing(self.address(round).wrapping_add(CACHE_LINE));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_take_turns_and_show_the_last_round_of_each() {
+        let mut memory = [[0u64; LINE / 8]; 2];
+        // SAFETY: two lines, used by this alone.
+        let lines = unsafe { Lines::<2>::at(memory.as_mut_ptr().cast()) };
+        for round in 1..=5 {
+            lines.prefetch_with_data(round);
+            assert!(!lines.line(round).is_reached(round));
+            lines.line(round).show(round, round * 7);
+        }
+        assert_eq!((lines.line(5).shown(5), lines.line(4).shown(4)), (Some(35), Some(28)));
+        assert_eq!((lines.line(3).shown(3), lines.line(3).is_reached(3)), (None, true));
+        assert!(!lines.line(6).is_reached(6));
+    }
+}
