@@ -12,7 +12,7 @@ use crate::trace::EventKind;
 use crate::transport::{PeerId, RailReport};
 
 /// A wait is published after so many rounds that found nothing.
-const ROUNDS: u32 = 16;
+const ROUNDS: u32 = 64;
 
 /// A wait for room counts as a new one if none was noted for so long.
 const ROOM_PAUSE_NS: u64 = 1_000_000_000;
