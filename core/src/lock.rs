@@ -71,8 +71,8 @@ struct Words {
 struct Slot {
     /// Whose it is, 0 for nobody's. Written once, by that thread while it owns the lock.
     thread: AtomicUsize,
-    /// The same as long as that thread has the bias, 0 otherwise. Others take `owner` first and then
-    /// revoke this.
+    /// The same as long as that thread has the bias, 0 otherwise. Others take `owner` first and
+    /// then revoke this.
     bias: AtomicUsize,
     /// Whether that thread holds the lock (or finds out that it may not). Only it writes this.
     held: AtomicBool,

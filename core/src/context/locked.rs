@@ -98,8 +98,8 @@ impl<'a> Locked<'a> {
         self.shared
     }
 
-    /// The same guard once more. The compiler keeps one in registers that no call gets by its address: so
-    /// what works through many messages gives calls that are rare one of their own.
+    /// The same guard once more. The compiler keeps a guard in registers if no call gets its
+    /// address. So code that works through many messages has one, and rare calls get another.
     #[inline(always)]
     pub(crate) fn reborrow(&mut self) -> Reborrowed<'_> {
         let &mut Self { context, shared, of_this_thread } = self;

@@ -161,9 +161,9 @@ impl FirstLine {
 }
 
 /// Puts the first `before` bytes of `line` and `body` one behind the other, bypassing the caches,
-/// straight to memory: for a reader that shares no cache with this core. What is stored afterwards is seen after them. Whole
-/// cache lines are written, so that none of them has to be fetched; what is behind the end in the
-/// last one is lost. Without such stores, a copy like any other.
+/// straight to memory: for a reader that shares no cache with this core. What is stored afterwards
+/// is seen after them. Whole cache lines are written, so that none of them has to be fetched; what
+/// is behind the end in the last one is lost. Without such stores, a copy like any other.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
@@ -319,8 +319,8 @@ mod wide {
     unsafe fn store_past_caches(line: &mut FirstLine, before: usize, body: &[u8], to: *mut u8) {
         let (beside, rest) = body.split_at(LINE - before);
         let line = line.as_mut_ptr();
-        // SAFETY: `beside` is as long as what is left of the line, all of which is written from then
-        // on; whole lines up to the one in which the bytes end are writable.
+        // SAFETY: `beside` is as long as what is left of the line, all of which is written from
+        // then on; whole lines up to the one in which the bytes end are writable.
         unsafe {
             std::ptr::copy_nonoverlapping(beside.as_ptr(), line.add(before), beside.len());
             stream(line, to);

@@ -21,8 +21,8 @@ pub struct DataOut {
     /// From how many bytes on messages are stored past the caches, if not 0: where that is faster
     /// than through them. Less than 1 KiB counts as 1 KiB.
     pub far: u32,
-    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended, and
-    /// has room.
+    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
+    /// and has room.
     pub straight: u64,
 }
 
@@ -91,8 +91,8 @@ pub struct DataIn {
     pub layout: RingLayout,
     /// The longest message that is taken, in bytes; 0 where there is no ring.
     pub longest: usize,
-    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended, and
-    /// nothing need be given back after it.
+    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
+    /// and nothing need be given back after it.
     pub straight: u64,
 }
 
