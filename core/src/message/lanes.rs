@@ -170,10 +170,9 @@ impl Context {
         match message.is_plain() {
             false => self.send_other(&message.aside()),
             true if data.len() > INLINE => match self.send_long_plain(target, handler, data) {
-                Some(InSlot::Sent) => Attempt::Sent,
-                Some(InSlot::Wanted(wanted)) => self.attend_attempt(target, wanted),
-                Some(InSlot::Unfit) => self.send_plain_by_table(target, handler, data),
-                None => self.send_plain(target, handler, data),
+                InSlot::Sent => Attempt::Sent,
+                InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
+                InSlot::Unfit => self.send_plain(target, handler, data),
             },
             true => self.send_plain(target, handler, data),
         }
@@ -214,28 +213,16 @@ impl Context {
     }
 
     /// As [`send_in_slot`](Self::send_in_slot), for a message of data alone, as most are, that no
-    /// slot has room for. `None`: there was no try.
+    /// slot has room for.
     #[inline(never)]
-    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Option<InSlot> {
+    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> InSlot {
         // SAFETY: the caller that made the message vouched for its handler.
         let message = unsafe { Short::plain(target, handler, data) };
         if !self.shared.alive.here() {
-            return None;
+            return InSlot::Unfit;
         }
-        let mut section = self.outermost_section()?;
-        Some(section.send_in_data_ring(&message).into())
-    }
-
-    /// Sends such a message where the lane has no room for it, or there is none.
-    #[cold]
-    #[inline(never)]
-    fn send_plain_by_table(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
-        if self.usable().is_err() {
-            return Attempt::Unfit;
-        }
-        // SAFETY: the caller that made the message vouched for its handler.
-        let message = unsafe { Short::plain(target, handler, data) };
-        self.locked().am_short_by_table(&message.aside())
+        let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
+        section.send_in_data_ring(&message).into()
     }
 
     /// Sends a message of data alone, which travels in registers.
