@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 10u
+#define LAPIS_ABI_MINOR 11u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -227,6 +227,7 @@ typedef struct {
     lapis_ring_layout layout;
     size_t longest; /* message that the receiver takes; 0: none */
     uint32_t far; /* 0: never; else from so many bytes on, 1024 at least, messages are stored past the caches */
+    uint64_t straight; /* core's own: 0 at first. Since minor 11 */
 } lapis_data_out;
 
 typedef struct {
@@ -236,6 +237,7 @@ typedef struct {
     uint64_t *tail;    /* where it is told; null: no ring */
     lapis_ring_layout layout;
     size_t longest; /* message that core takes; 0: none */
+    uint64_t straight; /* core's own: 0 at first. Since minor 11 */
 } lapis_data_in;
 
 /* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length

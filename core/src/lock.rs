@@ -48,11 +48,9 @@ pub(crate) struct ContextLock {
 
 #[derive(Debug)]
 struct Words {
-    /// The thread that has the bias, 0 for none. Others take `owner` first and then revoke this.
-    bias: AtomicUsize,
     /// The holder by compare-and-swap, 0 for none.
     owner: AtomicUsize,
-    /// The first one is as good as always that of the thread that has the bias.
+    /// At most one has the bias: as good as always the first one, which is looked at first.
     slots: [Slot; SLOTS],
     // What follows is the holder's.
     /// How deep the holder is in it: levels of the library, and levels of the program as
@@ -73,8 +71,35 @@ struct Words {
 struct Slot {
     /// Whose it is, 0 for nobody's. Written once, by that thread while it owns the lock.
     thread: AtomicUsize,
+    /// The same as long as that thread has the bias, 0 otherwise. Others take `owner` first and
+    /// then revoke this.
+    bias: AtomicUsize,
     /// Whether that thread holds the lock (or finds out that it may not). Only it writes this.
     held: AtomicBool,
+}
+
+impl Slot {
+    /// Whether this is the slot of a thread that has the bias.
+    #[inline(always)]
+    fn is_biased(&self, thread: usize) -> bool {
+        self.bias.load(Ordering::Relaxed) == thread
+    }
+
+    /// Lets the calling thread, which had the bias a moment ago, hold the lock; says whether it has
+    /// it still.
+    #[inline(always)]
+    fn hold(&self, me: usize) -> bool {
+        self.held.store(true, Ordering::Relaxed);
+        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
+        // one sees the change below.
+        barrier::light();
+        if self.is_biased(me) {
+            return true;
+        }
+        // SYNC: nothing was done under the lock; Release as for every such store here.
+        self.held.store(false, Ordering::Release);
+        false
+    }
 }
 
 // SAFETY: the cells are touched by the holder only.
@@ -86,10 +111,10 @@ impl ContextLock {
     pub(crate) fn new(crowding: std::sync::Arc<Crowding>) -> Self {
         Self {
             words: CachePadded::new(Words {
-                bias: AtomicUsize::new(0),
                 owner: AtomicUsize::new(0),
                 slots: std::array::from_fn(|_| Slot {
                     thread: AtomicUsize::new(0),
+                    bias: AtomicUsize::new(0),
                     held: AtomicBool::new(false),
                 }),
                 depth: Cell::new(0),
@@ -105,6 +130,11 @@ impl ContextLock {
     #[cfg(test)]
     fn for_tests() -> Self {
         Self::new(std::sync::Arc::new(Crowding::new(false)))
+    }
+
+    #[cfg(test)]
+    fn is_biased(&self) -> bool {
+        self.words.slots.iter().any(|slot| !slot.is_biased(0))
     }
 
     /// Takes the lock; a thread that holds it already holds it once more.
@@ -134,31 +164,15 @@ impl ContextLock {
     /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
     fn enter_slot(&self, me: usize) -> Option<Section<'_>> {
-        let w = &*self.words;
-        if w.bias.load(Ordering::Relaxed) != me {
-            return None;
-        }
-        let slot = self.slot(me)?;
+        let [first, rest @ ..] = &self.words.slots;
+        let slot = match first.is_biased(me) {
+            true => first,
+            false => rest.iter().find(|slot| slot.is_biased(me))?,
+        };
         if slot.held.load(Ordering::Relaxed) {
             return Some(Section { slot: None });
         }
-        self.hold_by(slot, me).then_some(Section { slot: Some(slot) })
-    }
-
-    /// Lets the calling thread, whose the slot is, hold the lock by it; says whether it has the
-    /// bias still.
-    #[inline(always)]
-    fn hold_by(&self, slot: &Slot, me: usize) -> bool {
-        slot.held.store(true, Ordering::Relaxed);
-        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
-        // one sees the change below.
-        barrier::light();
-        if self.words.bias.load(Ordering::Relaxed) == me {
-            return true;
-        }
-        // SYNC: nothing was done under the lock; Release as for every such store here.
-        slot.held.store(false, Ordering::Release);
-        false
+        slot.hold(me).then_some(Section { slot: Some(slot) })
     }
 
     /// The slot of a thread.
@@ -234,8 +248,8 @@ impl ContextLock {
     /// Takes the bias away from whoever has it. The caller owns `owner`.
     fn revoke_bias(&self) {
         let w = &*self.words;
-        if w.bias.load(Ordering::Relaxed) != 0 {
-            w.bias.store(0, Ordering::Relaxed);
+        if let Some(slot) = w.slots.iter().find(|slot| !slot.is_biased(0)) {
+            slot.bias.store(0, Ordering::Relaxed);
             barrier::heavy();
         }
     }
@@ -367,11 +381,10 @@ impl ContextLock {
     /// The calling thread, which owns the lock, gets the bias if there is a slot for it.
     #[cold]
     fn grant_bias(&self, me: usize) {
-        let w = &*self.words;
         let free = || self.slot(0).filter(|slot| self.may_use(slot));
         if let Some(slot) = self.slot(me).or_else(free) {
             slot.thread.store(me, Ordering::Relaxed);
-            w.bias.store(me, Ordering::Relaxed);
+            slot.bias.store(me, Ordering::Relaxed);
         }
     }
 

@@ -47,8 +47,8 @@ pub(crate) mod futex;
 pub mod membarrier;
 pub mod prefetch;
 
-/// Atomics on memory that is somebody else's: the model checker knows only its own, so these are
-/// always the real ones.
+/// Atomics on memory that is somebody else's, and those that outlive a run of the model checker: it
+/// knows only its own, so these are always the real ones.
 #[allow(clippy::disallowed_types, reason = "this facade is where the real types come from")]
 pub mod placed {
     pub use std::sync::atomic::{AtomicU32, AtomicU64};

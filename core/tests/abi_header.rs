@@ -59,8 +59,8 @@ fn table() -> Vec<(String, u64)> {
     });
     layout!(Class = "lapis_ring_class" { below, part });
     layout!(RingLayout = "lapis_ring_layout" { size, small, medium, kept });
-    layout!(DataOut = "lapis_data_out" { area, next, limit, layout, longest, far });
-    layout!(DataIn = "lapis_data_in" { area, next, released, tail, layout, longest });
+    layout!(DataOut = "lapis_data_out" { area, next, limit, layout, longest, far, straight });
+    layout!(DataIn = "lapis_data_in" { area, next, released, tail, layout, longest, straight });
     layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, mailbox, tail, data });
     layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, due, told, peer, mailbox, tail, data });
     layout!(Mailbox = "lapis_mailbox" { line, number, ours });

@@ -98,6 +98,14 @@ impl<'a> Locked<'a> {
         self.shared
     }
 
+    /// The same guard once more. The compiler keeps a guard in registers if no call gets its
+    /// address. So code that works through many messages has one, and rare calls get another.
+    #[inline(always)]
+    pub(crate) fn reborrow(&mut self) -> Reborrowed<'_> {
+        let &mut Self { context, shared, of_this_thread } = self;
+        Reborrowed(ManuallyDrop::new(Locked { context, shared, of_this_thread }))
+    }
+
     /// Runs what may come back to the context: code of the program's, or a call that takes the lock
     /// itself. The lock is held meanwhile.
     #[inline(always)]
@@ -154,6 +162,25 @@ impl Context {
     pub(super) fn within<'a>(&'a self, _held: &'a mut Section<'_>) -> Within<'a> {
         debug_assert!(self.shared.lock.held_by_me());
         Within(ManuallyDrop::new(self.begin()))
+    }
+}
+
+/// A [`Locked`] in place of another one, which is borrowed meanwhile.
+pub(crate) struct Reborrowed<'a>(ManuallyDrop<Locked<'a>>);
+
+impl<'a> Deref for Reborrowed<'a> {
+    type Target = Locked<'a>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Locked<'a> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Reborrowed<'a> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Locked<'a> {
+        &mut self.0
     }
 }
 

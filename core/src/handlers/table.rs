@@ -17,7 +17,7 @@ const SERVICES: usize = 1;
 /// Indices below this one are entries of the table; others are addresses of the interface above.
 pub(crate) const TABLE_END: u64 = (HANDLER_TABLE_SIZE + SERVICES) as u64;
 
-type HeaderClosure<C> = Box<dyn Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync>;
+pub(crate) type HeaderClosure<C> = Box<dyn Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync>;
 
 /// An entry of the handler table.
 pub(crate) enum Handler<C> {
@@ -32,7 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable<C> {
-    slots: Box<[AtomicPtr<Handler<C>>; HANDLER_TABLE_SIZE + SERVICES]>,
+    slots: [AtomicPtr<Handler<C>>; HANDLER_TABLE_SIZE + SERVICES],
+    /// What of them are closures, which nearly all messages are for: null elsewhere.
+    closures: [AtomicPtr<HeaderClosure<C>>; HANDLER_TABLE_SIZE + SERVICES],
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler<C>>>,
     /// Since when messages wait for a handler to be registered.
@@ -48,7 +50,8 @@ unsafe impl<C> Sync for HandlerTable<C> {}
 impl<C> HandlerTable<C> {
     pub(crate) fn new() -> Self {
         Self {
-            slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(null_mut()))),
+            slots: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
+            closures: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
             retired: Mutex::default(),
             awaited: Mutex::default(),
         }
@@ -69,6 +72,13 @@ impl<C> HandlerTable<C> {
 
     fn publish(&self, index: usize, handler: Option<Handler<C>>) {
         let new = handler.map_or(null_mut(), |h| Box::into_raw(Box::new(h)));
+        // SAFETY: just made, if there is one; entries stay in place until the table is dropped.
+        let closure = match unsafe { new.as_ref() } {
+            Some(Handler::Closure(f)) => (&raw const *f).cast_mut(),
+            _ => null_mut(),
+        };
+        // SYNC: Release publishes the closure to `closure`'s Acquire.
+        self.closures[index].store(closure, Ordering::Release);
         // SYNC: Release publishes the entry to `get`'s Acquire.
         let old = self.slots[index].swap(new, Ordering::AcqRel);
         if !old.is_null() {
@@ -87,6 +97,15 @@ impl<C> HandlerTable<C> {
         let mut awaited = self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         (1..HANDLER_TABLE_SIZE as u64).contains(&index)
             && awaited.get_or_insert_with(Instant::now).elapsed() < PATIENCE
+    }
+
+    /// The entry, if it is a closure.
+    #[inline(always)]
+    pub(crate) fn closure(&self, index: u64) -> Option<&HeaderClosure<C>> {
+        // SYNC: Acquire pairs with `publish`.
+        let entry = self.closures.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire);
+        // SAFETY: entries live until the table is dropped, and nobody changes them.
+        unsafe { entry.as_ref() }
     }
 
     #[inline(always)]

@@ -49,15 +49,11 @@ impl ContextLock {
     /// first one that had the bias, has it still, and does not hold the lock.
     #[inline(always)]
     pub(crate) fn enter_easily(&self) -> Option<Section<'_>> {
-        let (w, me) = (&*self.words, thread_word());
-        let [slot, ..] = &w.slots;
-        if w.bias.load(Ordering::Relaxed) != me
-            || slot.thread.load(Ordering::Relaxed) != me
-            || slot.held.load(Ordering::Relaxed)
-        {
+        let ([slot, ..], me) = (&self.words.slots, thread_word());
+        if !slot.is_biased(me) || slot.held.load(Ordering::Relaxed) {
             return None;
         }
-        self.hold_by(slot, me).then_some(Section { slot: Some(slot) })
+        slot.hold(me).then_some(Section { slot: Some(slot) })
     }
 
     /// Takes the lock for a moment. What runs meanwhile may take the lock again but not wait.

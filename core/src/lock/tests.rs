@@ -43,14 +43,14 @@ fn who_takes_it_often_has_the_bias_until_another_comes() {
         let _twice = lock.guard();
         assert!(lock.held_by_me());
     }
-    let biased = lock.words.bias.load(Ordering::Relaxed) != 0;
+    let biased = lock.is_biased();
     assert_eq!(biased, lock.words.can_bias);
     let held = lock.guard();
     assert!(lock.held_by_me() && lock.owner() != 0);
     let other = Arc::clone(&lock);
     assert!(thread::spawn(move || !other.try_acquire()).join().unwrap());
     // The bias is gone, the lock is not.
-    assert_eq!(lock.words.bias.load(Ordering::Relaxed), 0);
+    assert!(!lock.is_biased());
     lock.acquire();
     lock.release();
     assert!(lock.held_by_me());
@@ -217,7 +217,7 @@ fn a_brief_hold_keeps_others_out_and_survives_being_nested() {
         drop(brief);
         assert!(!lock.held_by_me());
         // The other thread has taken the bias away.
-        assert_eq!(lock.words.bias.load(Ordering::Relaxed), 0);
+        assert!(!lock.is_biased());
     }
 }
 

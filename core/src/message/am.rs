@@ -127,7 +127,19 @@ impl Context {
     /// [`am_send`](Self::am_send) finds out why, or another way.
     #[inline(always)]
     pub fn try_send_short(&self, message: &Short<'_>) -> bool {
-        match self.send_at_once(message) {
+        self.went_short(message, self.send_at_once(message))
+    }
+
+    /// The same for a message that [`send_in_slot`](Self::send_in_slot) has just found unfit.
+    #[inline(always)]
+    pub fn try_send_past_slot(&self, message: &Short<'_>) -> bool {
+        self.went_short(message, self.send_past_slot(message))
+    }
+
+    /// Whether a message went by the shortest path, or by that of a thread that has no bias.
+    #[inline(always)]
+    fn went_short(&self, message: &Short<'_>, attempt: Attempt) -> bool {
+        match attempt {
             Attempt::Sent => true,
             Attempt::None if message.target < self.shared.tasks && self.usable().is_ok() => {
                 self.try_send_locked(&message.aside())

@@ -4,7 +4,7 @@ use super::packet::Submitted;
 use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
+use crate::context::{Arrival, CompletionHandler, Delivery, Job, Reassembly, State};
 use crate::counter::Counter;
 use crate::datagrams::trouble;
 use crate::error::{Access, Reason};
@@ -61,7 +61,7 @@ impl Locked<'_> {
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
             Some(short) if source < self.shared().tasks => self.short_arrived(path, source, short, packet),
-            _ => self.any_packet_arrived(path, source, packet),
+            _ => self.reborrow().any_packet_arrived(path, source, packet),
         }
     }
 
@@ -73,15 +73,15 @@ impl Locked<'_> {
         self.count_received(path, data.len());
         let incoming =
             Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
-        if let Some(Handler::Closure(f)) = self.shared().handlers.get(handler) {
+        if let Some(f) = self.shared().handlers.closure(handler) {
             let delivery = self.out(|context| f(context, &incoming));
             if delivery.wants_something() {
-                return self.deliver_short(source, delivery, packet);
+                return self.reborrow().deliver_short(source, delivery, packet);
             }
             // There is nothing in it to drop, which the compiler doesn't see.
             std::mem::forget(delivery);
         } else if let Some(delivery) = self.call_handler_by_address(handler, &incoming) {
-            return self.deliver_short(source, delivery, packet);
+            return self.reborrow().deliver_short(source, delivery, packet);
         }
         self.delivered(source, number);
         // SAFETY: the origin handed back an address that this task gave out.
@@ -195,10 +195,8 @@ impl Locked<'_> {
     /// A message is done: fences that wait for it may be answered.
     #[inline(always)]
     pub(super) fn done_here(&mut self, source: PeerId, message: u32) {
-        let peer = &mut self.peers[source];
-        peer.arrived.done(message);
-        if !peer.fences.is_empty() {
-            self.answer_fences(source);
+        if self.peers[source].arrived.done(message) {
+            self.reborrow().answer_fences(source);
         }
     }
 

@@ -121,7 +121,9 @@ impl Locked<'_> {
     pub(crate) fn answer_fences(&mut self, source: PeerId) {
         loop {
             let peer = &mut self.peers[source];
-            let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else { return };
+            let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else {
+                return peer.arrived.watch(!peer.fences.is_empty());
+            };
             let upto = peer.fences.swap_remove(at);
             self.reply_packet(source, &Header::new(Kind::FenceReply, 0, u64::from(upto)), &[]);
         }

@@ -8,7 +8,7 @@ use crate::transport::PeerId;
 impl Locked<'_> {
     /// Calls the header handler of a message.
     pub(super) fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
-        if let Some(Handler::Closure(f)) = self.shared().handlers.get(handler) {
+        if let Some(f) = self.shared().handlers.closure(handler) {
             return self.out(|context| f(context, incoming));
         }
         self.call_handler_by_address(handler, incoming).unwrap_or(Delivery::bury())
@@ -28,14 +28,14 @@ impl Locked<'_> {
         match self.shared().handlers.get(handler) {
             Some(Handler::Address(address)) => self.call_address(*address, incoming),
             _ if self.shared().handlers.may_come(handler) => Some(Delivery::later()),
-            _ => self.handler_missing(handler, incoming.source),
+            _ => self.reborrow().handler_missing(handler, incoming.source),
         }
     }
 
     #[inline(always)]
     fn call_address(&mut self, address: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
         let Some(call) = self.shared().hooks.header else {
-            return self.handler_missing(address, incoming.source);
+            return self.reborrow().handler_missing(address, incoming.source);
         };
         // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
         // trust each other's.

@@ -90,11 +90,10 @@ impl State {
             (*lane).send_parts(
                 before,
                 #[inline(always)]
-                |place| message.write_head(peer.next_message, place),
+                |place| message.write_head(peer.take_number(), place),
                 data,
             )?
         };
-        peer.next_message = peer.next_message.wrapping_add(1);
         self.sent_in_lane(data.len());
         Some(news)
     }
@@ -157,13 +156,25 @@ impl Context {
     /// The whole way of a short message, if nothing stands in it.
     #[inline(always)]
     pub(crate) fn send_at_once(&self, message: &Short<'_>) -> Attempt {
-        let (target, handler, data) = (message.target, message.handler, message.data);
         match self.send_in_slot(message) {
             InSlot::Sent => Attempt::Sent,
-            InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
-            InSlot::Unfit if !message.is_plain() => self.send_other(&message.aside()),
-            InSlot::Unfit if data.len() > INLINE => self.send_long_plain(target, handler, data),
-            InSlot::Unfit => self.send_plain(target, handler, data),
+            InSlot::Wanted(wanted) => self.attend_attempt(message.target, wanted),
+            InSlot::Unfit => self.send_past_slot(message),
+        }
+    }
+
+    /// The same for a message that [`send_in_slot`](Self::send_in_slot) has just found unfit.
+    #[inline(always)]
+    pub(super) fn send_past_slot(&self, message: &Short<'_>) -> Attempt {
+        let &Short { target, handler, data, .. } = message;
+        match message.is_plain() {
+            false => self.send_other(&message.aside()),
+            true if data.len() > INLINE => match self.send_long_plain(target, handler, data) {
+                InSlot::Sent => Attempt::Sent,
+                InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
+                InSlot::Unfit => self.send_plain(target, handler, data),
+            },
+            true => self.send_plain(target, handler, data),
         }
     }
 
@@ -177,11 +188,7 @@ impl Context {
             return InSlot::Unfit;
         }
         let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
-        match section.send_in_lane(message) {
-            Some(0) => InSlot::Sent,
-            Some(news) => InSlot::Wanted(Wanted(news)),
-            None => InSlot::Unfit,
-        }
+        section.send_in_lane(message).into()
     }
 
     /// Does what the receiver of a message wants that has just been sent.
@@ -206,24 +213,16 @@ impl Context {
     }
 
     /// As [`send_in_slot`](Self::send_in_slot), for a message of data alone, as most are, that no
-    /// slot has room for; if it can't go this way, in any other.
+    /// slot has room for.
     #[inline(never)]
-    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> Attempt {
+    fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> InSlot {
         // SAFETY: the caller that made the message vouched for its handler.
         let message = unsafe { Short::plain(target, handler, data) };
-        if self.shared.alive.here()
-            && let Some(mut section) = self.outermost_section()
-        {
-            match section.send_in_data_ring(&message) {
-                Some(0) => return Attempt::Sent,
-                Some(news) => {
-                    drop(section);
-                    return self.attend_attempt(target, Wanted(news));
-                }
-                None => {}
-            }
+        if !self.shared.alive.here() {
+            return InSlot::Unfit;
         }
-        self.send_plain(target, handler, data)
+        let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };
+        section.send_in_data_ring(&message).into()
     }
 
     /// Sends a message of data alone, which travels in registers.
@@ -337,6 +336,18 @@ pub enum InSlot {
     Unfit,
 }
 
+impl From<Option<u32>> for InSlot {
+    /// From what the target's attention word says.
+    #[inline(always)]
+    fn from(news: Option<u32>) -> Self {
+        match news {
+            Some(0) => Self::Sent,
+            Some(news) => Self::Wanted(Wanted(news)),
+            None => Self::Unfit,
+        }
+    }
+}
+
 /// What the receiver of a message wants of its sender: to be woken, mostly.
 #[must_use = "the receiver may sleep"]
 pub struct Wanted(u32);
@@ -443,6 +454,7 @@ impl Locked<'_> {
         let most = if mailbox.is_null() { most } else { 1 };
         let mut left = most;
         self.dispatching = 1;
+        let mut locked = self.reborrow();
         // SAFETY: message and lane are alive and this task's, by the contract above. A lane that a
         // handler has taken out of use lives until its transport's next poll. What was taken before
         // a message is done with.
@@ -451,14 +463,13 @@ impl Locked<'_> {
                 (*lane).look_ahead();
             }
             loop {
-                self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
+                locked.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
                 left -= 1;
-                if left == 0 || self.shared().lock_is_wanted() {
+                if left == 0 || locked.shared().lock_is_wanted() {
                     break;
                 }
                 let Some(next) = (*lane).take_next() else { break };
                 (data, len) = next;
-                (*lane).look_ahead();
             }
         }
         self.dispatching = 0;

@@ -26,8 +26,8 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // copies asks for; the processor has what it was asked about.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if len >= LONG && is_x86_feature_detected!("avx") && !without(Optimization::WideCopies) {
-            return wide::copy(from, to, len);
+        if len >= LONG && !without(Optimization::WideCopies) {
+            return wide::copy_if_there(from, to, len);
         }
         std::ptr::copy_nonoverlapping(from, to, len);
     }
@@ -142,25 +142,43 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     words!(u8, |_| true);
 }
 
-/// Puts `head` and `body` one behind the other, bypassing the caches, straight to memory: for a
-/// reader that shares no cache with this core. What is stored afterwards is seen after them. Whole
-/// cache lines are written, so that none of them has to be fetched; what is behind the end in the
-/// last one is lost. Without such stores, a copy like any other.
+/// The first line of what is stored past the caches, whose beginning is written where it is made.
+#[repr(align(8))]
+pub(super) struct FirstLine([MaybeUninit<u8>; LINE]);
+
+impl FirstLine {
+    /// Nothing is written.
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self([MaybeUninit::uninit(); LINE])
+    }
+
+    /// Where its bytes go.
+    #[inline(always)]
+    pub(super) const fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// Puts the first `before` bytes of `line` and `body` one behind the other, bypassing the caches,
+/// straight to memory: for a reader that shares no cache with this core. What is stored afterwards
+/// is seen after them. Whole cache lines are written, so that none of them has to be fetched; what
+/// is behind the end in the last one is lost. Without such stores, a copy like any other.
 ///
 /// # Safety
 /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
-/// end; it overlaps neither slice.
+/// end; it overlaps neither source. `before` bytes of the line are written, and it has as many.
 #[inline(always)]
-pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
+pub(super) unsafe fn store_past_caches(line: &mut FirstLine, before: usize, body: &[u8], to: *mut u8) {
     // SAFETY: the caller promises a line's beginning, whole lines to write to and no overlap, which
     // is all that either copy asks for; the processor has what it was asked about.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if head.len() <= LINE && head.len() + body.len() >= LONG && is_x86_feature_detected!("avx") {
-            return wide::store_past_caches(head, body, to);
+        if body.len() >= LONG {
+            return wide::store_if_there(line, before, body, to);
         }
-        std::ptr::copy_nonoverlapping(head.as_ptr(), to, head.len());
-        copy_long(body.as_ptr(), to.add(head.len()), body.len());
+        std::ptr::copy_nonoverlapping(line.as_mut_ptr(), to, before);
+        copy_long(body.as_ptr(), to.add(before), body.len());
     }
 }
 
@@ -180,13 +198,15 @@ pub unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, before);
         std::ptr::copy_nonoverlapping(from.add(behind), to.add(behind), len - behind);
-        store_past_caches(&[], std::slice::from_raw_parts(from.add(before), lines), to.add(before));
+        let line = &mut FirstLine::new();
+        store_past_caches(line, 0, std::slice::from_raw_parts(from.add(before), lines), to.add(before));
     }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod wide {
-    use super::LINE;
+    use super::{FirstLine, LINE};
+    use crate::sync::{Ordering, placed::AtomicU32};
     use std::arch::x86_64::{
         __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_store_si256, _mm256_stream_si256,
     };
@@ -195,6 +215,76 @@ mod wide {
     const WIDTH: usize = size_of::<__m256i>();
     /// Bytes of a step.
     const STEP: usize = 4 * WIDTH;
+
+    /// Whether the processor has wide loads and stores, once that was asked.
+    static WIDE: AtomicU32 = AtomicU32::new(UNKNOWN);
+    const UNKNOWN: u32 = 0;
+    const NO: u32 = 1;
+    const YES: u32 = 2;
+
+    #[cold]
+    fn ask() {
+        let there = if is_x86_feature_detected!("avx") { YES } else { NO };
+        WIDE.store(there, Ordering::Relaxed);
+    }
+
+    /// By wide loads, or as the C library copies where there are none. All that is called here is
+    /// called last, so that little is done before it.
+    ///
+    /// # Safety
+    /// As [`std::ptr::copy_nonoverlapping`]; `len` is at least a step.
+    #[inline(never)]
+    pub(super) unsafe fn copy_if_there(from: *const u8, to: *mut u8, len: usize) {
+        // SAFETY: this function demands what either copy does; the processor has what it was asked
+        // about.
+        unsafe {
+            match WIDE.load(Ordering::Relaxed) {
+                YES => copy(from, to, len),
+                NO => std::ptr::copy_nonoverlapping(from, to, len),
+                _ => first_copy(from, to, len),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `copy_if_there`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn first_copy(from: *const u8, to: *mut u8, len: usize) {
+        ask();
+        // SAFETY: this function demands what that one does.
+        unsafe { copy_if_there(from, to, len) }
+    }
+
+    /// Bypassing the caches, or as any other copy where there are no wide stores.
+    ///
+    /// # Safety
+    /// As for the function above that calls this; there is more than a line in all.
+    #[inline(never)]
+    pub(super) unsafe fn store_if_there(line: &mut FirstLine, before: usize, body: &[u8], to: *mut u8) {
+        // SAFETY: this function demands what either does; the processor has what it was asked
+        // about.
+        unsafe {
+            match WIDE.load(Ordering::Relaxed) {
+                YES => store_past_caches(line, before, body, to),
+                NO => {
+                    std::ptr::copy_nonoverlapping(line.as_mut_ptr(), to, before);
+                    std::ptr::copy_nonoverlapping(body.as_ptr(), to.add(before), body.len());
+                }
+                _ => first_store(line, before, body, to),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `store_if_there`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn first_store(line: &mut FirstLine, before: usize, body: &[u8], to: *mut u8) {
+        ask();
+        // SAFETY: this function demands what that one does.
+        unsafe { store_if_there(line, before, body, to) }
+    }
 
     /// # Safety
     /// As [`std::ptr::copy_nonoverlapping`]; `len` is at least a step, and the processor has AVX.
@@ -224,24 +314,23 @@ mod wide {
     }
 
     /// # Safety
-    /// As the function of this name above; `head` is no longer than a line, there is more than a
-    /// line in all, and the processor has AVX.
+    /// As for `store_if_there`; the processor has AVX.
     #[target_feature(enable = "avx")]
-    pub(super) unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
-        let mut line = [0; LINE];
-        let (beside, rest) = body.split_at(LINE - head.len());
-        line[..head.len()].copy_from_slice(head);
-        line[head.len()..].copy_from_slice(beside);
-        // SAFETY: whole lines up to the one in which the bytes end are writable.
+    unsafe fn store_past_caches(line: &mut FirstLine, before: usize, body: &[u8], to: *mut u8) {
+        let (beside, rest) = body.split_at(LINE - before);
+        let line = line.as_mut_ptr();
+        // SAFETY: `beside` is as long as what is left of the line, all of which is written from
+        // then on; whole lines up to the one in which the bytes end are writable.
         unsafe {
-            stream(&line, to);
+            std::ptr::copy_nonoverlapping(beside.as_ptr(), line.add(before), beside.len());
+            stream(line, to);
             let (lines, last) = rest.as_chunks::<LINE>();
             for (i, line) in lines.iter().enumerate() {
-                stream(line, to.add((i + 1) * LINE));
+                stream(line.as_ptr(), to.add((i + 1) * LINE));
             }
             if !last.is_empty() {
-                line[..last.len()].copy_from_slice(last);
-                stream(&line, to.add((lines.len() + 1) * LINE));
+                std::ptr::copy_nonoverlapping(last.as_ptr(), line, last.len());
+                stream(line, to.add((lines.len() + 1) * LINE));
             }
         }
         // SYNC: such stores are ordered by this fence only; the store that tells of them comes
@@ -250,12 +339,12 @@ mod wide {
     }
 
     /// # Safety
-    /// `to` is at the beginning of a line that may be written; the processor has AVX.
+    /// A line can be read, and `to` is at the beginning of one that may be written; the processor
+    /// has AVX.
     #[inline]
     #[target_feature(enable = "avx")]
-    unsafe fn stream(line: &[u8; LINE], to: *mut u8) {
-        let from = line.as_ptr();
-        // SAFETY: the caller promises a line that may be written; both halves lie within it.
+    unsafe fn stream(from: *const u8, to: *mut u8) {
+        // SAFETY: the caller promises a line at either end; both halves lie within it.
         unsafe {
             let a = _mm256_loadu_si256(from.cast());
             let b = _mm256_loadu_si256(from.add(WIDTH).cast());
@@ -340,12 +429,16 @@ mod tests {
         struct Lines([u8; 4 * LONG]);
         let from = numbers(2 * LONG);
         let bodies = dose((LONG - 70..LONG + 200).chain([0, 5, 2 * LONG - 7]), &[0, 5, LONG + 3]);
-        for head in [0, 1, 24, 63, LINE, LINE + 1] {
+        for head in [0, 1, 24, 63, LINE] {
             for &body in &bodies {
                 let (head, body) = (&from[..head], &from[1..][..body]);
                 let mut to = Box::new(Lines([0; 4 * LONG]));
                 // SAFETY: all of it is ours, from the beginning of a line on.
-                unsafe { store_past_caches(head, body, to.0.as_mut_ptr()) };
+                let line = &mut FirstLine::new();
+                unsafe {
+                    line.as_mut_ptr().copy_from_nonoverlapping(head.as_ptr(), head.len());
+                    store_past_caches(line, head.len(), body, to.0.as_mut_ptr());
+                }
                 let all = [head, body].concat();
                 assert_eq!(to.0[..all.len()], all, "{} and {} bytes", head.len(), body.len());
                 let behind = &to.0[all.len().next_multiple_of(LINE)..];

@@ -32,7 +32,7 @@
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport.
 //! Core and transport change it alternately, both under the context's lock.
 
-use super::copy::{LINE, Raw, copy_long, store_past_caches};
+use super::copy::{FirstLine, LINE, Raw, copy_long, store_past_caches};
 #[cfg(all(test, loom))]
 use super::types::PeerId;
 #[cfg(test)]
@@ -46,7 +46,6 @@ pub use shared_bytes::Area;
 #[cfg(loom)]
 pub use shared_bytes::Watched;
 pub use slot::{IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
-use zerocopy::IntoBytes;
 
 mod data_ring;
 mod mailbox_line;
@@ -111,10 +110,11 @@ unsafe fn store_parts(before: usize, write: impl FnOnce(*mut u8), body: &[u8], t
     unsafe {
         // One question for most messages, which are shorter.
         if body.len() >= LEAST_PAST_CACHES {
-            if past != 0 && body.len() >= past as usize && before <= LINE {
-                let mut line = [0u64; LINE / 8];
-                write(line.as_mut_ptr().cast());
-                return store_past_caches(&line.as_bytes()[..before], body, to);
+            // 0 is never: one less is more than any message has.
+            if body.len() > past.wrapping_sub(1) as usize && before <= LINE {
+                let mut line = FirstLine::new();
+                write(line.as_mut_ptr());
+                return store_past_caches(&mut line, before, body, to);
             }
             write(to);
             return copy_long(body.as_ptr(), to.add(before), body.len());

@@ -167,7 +167,7 @@ impl Link {
             return Err(Unusable::CapabilitiesGrew { extra: caps_text(lacking) });
         }
         self.caps = Caps::from_bits_truncate(raw.caps);
-        if self.opened.table.head.abi_minor < abi::LANES_WITH_DATA_RINGS {
+        if self.opened.table.head.abi_minor < abi::WHOLE_LANES {
             self.caps -= Caps::LANES;
         }
         self.limits = raw.limits;

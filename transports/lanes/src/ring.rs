@@ -256,6 +256,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
                 tail: data_tail,
                 layout: ring_layout,
                 longest: max.min(ring_layout.longest()),
+                straight: 0,
             },
         });
         Self { line, copy: Box::new([0; IN_MAILBOX / 8]) }

@@ -73,19 +73,22 @@ unsafe fn send_data(
         match sent {
             InSlot::Sent => return LAPI_SUCCESS,
             InSlot::Wanted(wanted) => return attend(instance, tgt, wanted),
-            InSlot::Unfit => {}
+            // SAFETY: the caller's promise.
+            InSlot::Unfit => unsafe {
+                return send_data_otherwise::<true>(instance, tgt, handler, udata, udata_len);
+            },
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { send_data_otherwise(instance, tgt, handler, udata, udata_len) }
+    unsafe { send_data_otherwise::<false>(instance, tgt, handler, udata, udata_len) }
 }
 
-/// The same in any way.
+/// The same in any way, by a slot only if that has not been `TRIED`.
 ///
 /// # Safety
 /// As for LAPI_Amsend.
 #[inline(never)]
-unsafe fn send_data_otherwise(
+unsafe fn send_data_otherwise<const TRIED: bool>(
     instance: &'static Instance,
     tgt: c_uint,
     handler: u64,
@@ -100,7 +103,7 @@ unsafe fn send_data_otherwise(
     let data = (udata, udata_len);
     let tell = Tell { tgt_cntr: 0, org_cntr: null_mut(), cmpl_cntr: null_mut() };
     // SAFETY: the caller's promise.
-    unsafe { send_any(&instance, (tgt, handler), nothing, data, tell) }
+    unsafe { send_any::<TRIED>(&instance, (tgt, handler), nothing, data, tell) }
 }
 
 /// Does what the receiver of a message wants.
@@ -134,7 +137,7 @@ unsafe extern "C" fn amsend_any(
     let tell = Tell { tgt_cntr: tgt_cntr.addr() as u64, org_cntr, cmpl_cntr };
     let handler = hdr_hdl.addr() as u64;
     // SAFETY: the caller's promise.
-    unsafe { send_any(&instance, (tgt, handler), (uhdr, uhdr_len), (udata, udata_len), tell) }
+    unsafe { send_any::<false>(&instance, (tgt, handler), (uhdr, uhdr_len), (udata, udata_len), tell) }
 }
 
 /// The counters of an active message.
@@ -144,12 +147,13 @@ struct Tell {
     cmpl_cntr: *mut lapi_cntr_t,
 }
 
-/// Sends a message as a short one if it is one, or else in the general way.
+/// Sends a message as a short one if it is one, or else in the general way. One that has been
+/// `TRIED` has data alone, and goes by no slot.
 ///
 /// # Safety
 /// As for LAPI_Amsend.
 #[inline(always)]
-unsafe fn send_any(
+unsafe fn send_any<const TRIED: bool>(
     instance: &Instance,
     (tgt, hdr_hdl): (c_uint, u64),
     (uhdr, uhdr_len): (*mut c_void, c_uint),
@@ -163,7 +167,9 @@ unsafe fn send_any(
         let sent = unsafe {
             let data = bytes(udata.cast(), udata_len);
             let handler = instance.code.portable(tgt, hdr_hdl);
-            if uhdr_len == 0 && tgt_cntr == 0 {
+            if TRIED {
+                instance.context.try_send_past_slot(&Short::plain(tgt, handler, data))
+            } else if uhdr_len == 0 && tgt_cntr == 0 {
                 instance.context.try_send_short(&Short::plain(tgt, handler, data))
             } else {
                 send_short(instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)

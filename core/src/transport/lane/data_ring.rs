@@ -21,19 +21,24 @@ pub struct DataOut {
     /// From how many bytes on messages are stored past the caches, if not 0: where that is faster
     /// than through them. Less than 1 KiB counts as 1 KiB.
     pub far: u32,
+    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
+    /// and has room.
+    pub straight: u64,
 }
 
 impl DataOut {
     /// No ring.
     pub const fn none() -> Self {
-        Self { area: Area::none(), next: 0, limit: 0, layout: RingLayout::none(), longest: 0, far: 0 }
+        let (area, layout) = (Area::none(), RingLayout::none());
+        Self { area, next: 0, limit: 0, layout, longest: 0, far: 0, straight: 0 }
     }
 
     /// An empty ring, or one that its last writer left at position `next`; the reader has given
     /// back everything, and takes messages of up to `longest` bytes, as far as they fit the layout.
     pub fn at(area: Area, layout: RingLayout, next: u64, longest: usize) -> Self {
         let limit = next.wrapping_add(layout.size as u64);
-        Self { area, next, limit, layout, longest: longest.min(layout.longest()), far: 0 }
+        let longest = longest.min(layout.longest());
+        Self { area, next, limit, layout, longest, far: 0, straight: 0 }
     }
 
     /// The place of a message of `len` bytes, writable to the end of the cache line in which it
@@ -43,17 +48,30 @@ impl DataOut {
     /// # Safety
     /// The ring is alive.
     #[inline(always)]
-    pub unsafe fn room(&self, len: usize) -> Option<(*mut u8, u64)> {
+    pub unsafe fn room(&mut self, len: usize) -> Option<(*mut u8, u64)> {
         if len > self.longest {
             return None;
         }
+        let (mut start, mut end) = (self.next, after(self.next, len));
+        if end > self.straight {
+            start = self.look_for_room(len)?;
+            end = after(start, len);
+        }
+        // SAFETY: `place` keeps the range inside the ring, as `straight` does.
+        Some((unsafe { self.area.for_write(self.layout.offset(start), len) }, end))
+    }
+
+    /// The position of a message of `len` bytes that does not simply follow the last one, as far as
+    /// is known.
+    #[inline(never)]
+    fn look_for_room(&mut self, len: usize) -> Option<u64> {
         let start = self.layout.place(self.next, len);
         let end = after(start, len);
         if end.wrapping_sub(self.limit) as i64 > 0 {
             return None;
         }
-        // SAFETY: `place` keeps the range inside the ring.
-        Some((unsafe { self.area.for_write(self.layout.offset(start), len) }, end))
+        self.straight = self.layout.straight(end).min(self.limit);
+        Some(start)
     }
 }
 
@@ -73,31 +91,46 @@ pub struct DataIn {
     pub layout: RingLayout,
     /// The longest message that is taken, in bytes; 0 where there is no ring.
     pub longest: usize,
+    /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
+    /// and nothing need be given back after it.
+    pub straight: u64,
 }
 
 impl DataIn {
     /// No ring.
     pub const fn none() -> Self {
         let layout = RingLayout::none();
-        Self { area: Area::none(), next: 0, released: 0, tail: std::ptr::null(), layout, longest: 0 }
+        let (area, tail) = (Area::none(), std::ptr::null());
+        Self { area, next: 0, released: 0, tail, layout, longest: 0, straight: 0 }
     }
 
-    /// Takes the next message, of `len` bytes.
+    /// Takes the next message, of `len` bytes. Says also whether so much was taken that it is to be
+    /// given back.
     ///
     /// # Safety
     /// The ring is alive, and its writer has announced such a message; `len` is no more than
     /// `longest`, which is no more than the layout's longest.
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, len: usize) -> *mut u8 {
-        let start = self.layout.place(self.next, len);
+    pub(super) unsafe fn take(&mut self, len: usize) -> (*mut u8, bool) {
+        let (mut start, mut is_due) = (self.next, false);
         self.next = after(start, len);
-        // SAFETY: `place` keeps the range inside the ring.
-        unsafe { self.area.for_read(self.layout.offset(start), len) }
+        if self.next > self.straight {
+            (start, is_due) = self.take_elsewhere(start, len);
+        }
+        // SAFETY: `place` keeps the range inside the ring, as `straight` does.
+        (unsafe { self.area.for_read(self.layout.offset(start), len) }, is_due)
     }
 
-    /// Whether so much was taken that it is to be given back.
-    #[inline(always)]
-    pub(super) fn is_due(&self) -> bool {
-        self.next.wrapping_sub(self.released) >= self.layout.kept as u64
+    /// The position of a message that does not simply follow the last one, which ended at `last`,
+    /// as far as is known; and whether something is to be given back.
+    #[inline(never)]
+    fn take_elsewhere(&mut self, last: u64, len: usize) -> (u64, bool) {
+        let start = self.layout.place(last, len);
+        self.next = after(start, len);
+        let is_due = self.next.wrapping_sub(self.released) >= self.layout.kept as u64;
+        let released = if is_due { self.next } else { self.released };
+        let due = released.wrapping_add(self.layout.kept as u64);
+        self.straight = self.layout.straight(self.next).min(due.wrapping_sub(1));
+        (start, is_due)
     }
 }

@@ -61,7 +61,7 @@ impl ReceiveLane {
         }
     }
 
-    /// Takes the message in the next slot, if it is the next one of all. `None`:
+    /// Takes the message in the next slot, if it is the next one of all, and looks ahead. `None`:
     /// [`take`](Self::take) says more.
     ///
     /// # Safety
@@ -72,7 +72,11 @@ impl ReceiveLane {
         unsafe {
             self.give_back();
             match self.find() {
-                (slot, Found::InSlot(len)) => self.take_found(slot, len),
+                (slot, Found::InSlot(len)) => {
+                    // The slot that is being taken counts.
+                    self.prefetch(AHEAD + 1);
+                    self.take_found(slot, len)
+                }
                 _ => None,
             }
         }
@@ -170,8 +174,8 @@ impl ReceiveLane {
     pub unsafe fn take_data(&mut self, len: usize) -> *mut u8 {
         self.step();
         // SAFETY: a message of this length was announced.
-        let data = unsafe { self.data.take(len) };
-        if self.data.is_due() {
+        let (data, is_due) = unsafe { self.data.take(len) };
+        if is_due {
             self.due = self.position;
         }
         data

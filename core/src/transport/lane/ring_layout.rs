@@ -72,6 +72,14 @@ impl RingLayout {
         if at + len > end { pos + (self.size - at) as u64 } else { pos }
     }
 
+    /// Up to which position everything lies one behind the other, however long, from `pos` on: to
+    /// the end of the first part that this is in.
+    pub fn straight(&self, pos: u64) -> u64 {
+        let at = self.offset(pos);
+        let end = [self.small.part, self.medium.part].into_iter().find(|part| at <= *part);
+        pos + (end.unwrap_or(self.size) - at) as u64
+    }
+
     /// Where a position is in the ring.
     #[inline(always)]
     pub fn offset(&self, pos: u64) -> usize {
@@ -97,6 +105,27 @@ pub fn after(start: u64, len: usize) -> u64 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_ends_on_the_straight_lies_where_the_one_before_it_ended() {
+        for ring_layout in [RingLayout::of(32 << 10), RingLayout::of(1 << 20), RingLayout::of(4 << 20)] {
+            let Class { below, part } = ring_layout.medium;
+            let lengths = [185, 1000, ring_layout.small.below, below - 1, below, ring_layout.longest()];
+            let (mut pos, mut followed) = (0, 0);
+            for len in lengths.into_iter().cycle().take(10_000) {
+                let start = ring_layout.place(pos, len);
+                if after(pos, len) <= ring_layout.straight(pos) {
+                    assert_eq!(start, pos, "{len} bytes of a ring of {}", ring_layout.size);
+                    followed += 1;
+                }
+                pos = after(start, len);
+            }
+            assert!(followed > 0 && followed < 10_000);
+            let end = |pos| ring_layout.straight(pos) - pos;
+            assert_eq!((end(0), end(ring_layout.small.part as u64)), (ring_layout.small.part as u64, 0));
+            assert!(end(part as u64 + 64) <= (ring_layout.size - part) as u64);
+        }
+    }
 
     #[test]
     fn shorter_messages_keep_to_the_first_part_and_come_back_to_it_after_a_long_one() {

@@ -174,8 +174,8 @@ impl SendLane {
         // which its bytes end.
         unsafe {
             let (place, end) = self.data.room(len)?;
-            store_parts(before, write, body, place, self.data.far);
             self.data.next = end;
+            store_parts(before, write, body, place, self.data.far);
             Some(self.publish_elsewhere(len))
         }
     }

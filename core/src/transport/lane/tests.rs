@@ -3,6 +3,7 @@
 use super::data_ring::{DataIn, DataOut};
 use super::*;
 use std::ptr::null_mut;
+use zerocopy::IntoBytes;
 
 fn slots() -> [Slot; 4] {
     Default::default()
