@@ -12,6 +12,7 @@ mod barrier;
 mod exclusive;
 mod lending;
 mod sections;
+mod slot;
 mod waiting;
 
 pub use exclusive::{Exclusive, ExclusiveGuard};
@@ -23,6 +24,7 @@ use crate::crowding::Crowding;
 use crate::sync::thread;
 use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Ordering};
 use lapis_ablation::{Optimization, without};
+use slot::Slot;
 use std::cell::Cell;
 use waiting::Waiters;
 
@@ -65,43 +67,6 @@ struct Words {
     can_bias: bool,
 }
 
-/// Where a thread that had the bias once says that it holds the lock. It keeps its slot: a thread
-/// that was stopped on its way in when another one got the bias must not write where that one does.
-#[derive(Debug)]
-struct Slot {
-    /// Whose it is, 0 for nobody's. Written once, by that thread while it owns the lock.
-    thread: AtomicUsize,
-    /// The same as long as that thread has the bias, 0 otherwise. Others take `owner` first and
-    /// then revoke this.
-    bias: AtomicUsize,
-    /// Whether that thread holds the lock (or finds out that it may not). Only it writes this.
-    held: AtomicBool,
-}
-
-impl Slot {
-    /// Whether this is the slot of a thread that has the bias.
-    #[inline(always)]
-    fn is_biased(&self, thread: usize) -> bool {
-        self.bias.load(Ordering::Relaxed) == thread
-    }
-
-    /// Lets the calling thread, which had the bias a moment ago, hold the lock; says whether it has
-    /// it still.
-    #[inline(always)]
-    fn hold(&self, me: usize) -> bool {
-        self.held.store(true, Ordering::Relaxed);
-        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
-        // one sees the change below.
-        barrier::light();
-        if self.is_biased(me) {
-            return true;
-        }
-        // SYNC: nothing was done under the lock; Release as for every such store here.
-        self.held.store(false, Ordering::Release);
-        false
-    }
-}
-
 // SAFETY: the cells are touched by the holder only.
 unsafe impl Sync for ContextLock {}
 // SAFETY: nothing in it belongs to a thread unless the lock is held.
@@ -112,11 +77,7 @@ impl ContextLock {
         Self {
             words: CachePadded::new(Words {
                 owner: AtomicUsize::new(0),
-                slots: std::array::from_fn(|_| Slot {
-                    thread: AtomicUsize::new(0),
-                    bias: AtomicUsize::new(0),
-                    held: AtomicBool::new(false),
-                }),
+                slots: std::array::from_fn(|_| Slot::unused()),
                 depth: Cell::new(0),
                 last: Cell::new(0),
                 streak: Cell::new(0),

@@ -85,8 +85,8 @@ impl AnswerRest {
     /// nanosecond on each of today's processors: pauses take 10 to 50, and two may be too few where
     /// three are too many.
     ///
-    /// Not inlined, so that `cargo xtask bench instructions` can leave it out: how long a task rests
-    /// depends on time.
+    /// Not inlined, so that `cargo xtask bench instructions` can leave it out: how long a task
+    /// rests depends on time.
     #[inline(never)]
     pub(crate) fn rest(&self) {
         let mut product = black_box(3_u64);

@@ -217,6 +217,7 @@ mod wide {
     const STEP: usize = 4 * WIDTH;
 
     /// Whether the processor has wide loads and stores, once that was asked.
+    // tidy-allow(statics): each copy of the library finds the same processor.
     static WIDE: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;
     const NO: u32 = 1;
@@ -433,8 +434,8 @@ mod tests {
             for &body in &bodies {
                 let (head, body) = (&from[..head], &from[1..][..body]);
                 let mut to = Box::new(Lines([0; 4 * LONG]));
-                // SAFETY: all of it is ours, from the beginning of a line on.
                 let line = &mut FirstLine::new();
+                // SAFETY: all of it is ours, from the beginning of a line on.
                 unsafe {
                     line.as_mut_ptr().copy_from_nonoverlapping(head.as_ptr(), head.len());
                     store_past_caches(line, head.len(), body, to.0.as_mut_ptr());
