@@ -4,7 +4,8 @@
 //! its *keeper*. That task waits until the group is complete, and then sends all members the list.
 //!
 //! The keeper need not be a member, so it may call qx_end while others wait. Then it drops its
-//! list, sends the next keeper the names of complete groups, and ends. Processes that had sent it a
+//! list, sends the next keeper the names of complete groups, and ends. If the next keeper is leaving
+//! as well, it passes these names on to the one behind it. Processes that had sent the keeper a
 //! request send it to the next keeper when they learn of the end, as they do with a request that
 //! came too late.
 //!
@@ -83,12 +84,18 @@ impl State {
     /// This process is about to leave. Others keep its lists: they hear which groups are complete.
     pub(crate) fn leaves_lists(&mut self, me: u32, tasks: u32, out: &mut Outbox) {
         self.groups.closed = true;
-        let Self { groups, gone, .. } = self;
-        for group in groups.formed.drain() {
-            let to = keeper(group, tasks, |task| task == me || gone.contains(&task));
-            if to != me {
-                out.push(Letter::Join { to, group, size: COMPLETE });
-            }
+        for group in std::mem::take(&mut self.groups.formed) {
+            self.name_moves_on(group, me, tasks, out);
+        }
+    }
+
+    /// The name of a complete group goes to the first task behind this one, in the order of its
+    /// keepers, that is not gone. Each passes it on to later ones alone, so that it does not go
+    /// round among several that leave at once.
+    fn name_moves_on(&self, group: i32, me: u32, tasks: u32, out: &mut Outbox) {
+        let mut behind = keepers(group, tasks).skip_while(|task| *task != me).skip(1);
+        if let Some(to) = behind.find(|task| !self.gone.contains(task)) {
+            out.push(Letter::Join { to, group, size: COMPLETE });
         }
     }
 }
@@ -99,8 +106,13 @@ const COMPLETE: i32 = 0;
 /// The task that keeps the list of a group which is being joined: the one that its name leads to,
 /// or the first one behind it that is not gone.
 pub(crate) fn keeper(name: i32, tasks: u32, is_gone: impl Fn(u32) -> bool) -> u32 {
+    keepers(name, tasks).find(|task| !is_gone(*task)).unwrap_or(name as u32 % tasks)
+}
+
+/// All tasks, in the order in which they keep the list of a group if those before them are gone.
+fn keepers(name: i32, tasks: u32) -> impl Iterator<Item = u32> {
     let first = name as u32 % tasks;
-    (first..tasks).chain(0..first).find(|task| !is_gone(*task)).unwrap_or(first)
+    (first..tasks).chain(0..first)
 }
 
 pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
@@ -109,7 +121,7 @@ pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming
     Some(then(move |context| {
         let mut out = Outbox::new();
         let members = if size == COMPLETE as u32 {
-            shared.lock(context).is_complete(name, &mut out);
+            shared.lock(context).is_complete(name, (context.task(), context.tasks()), &mut out);
             Vec::new()
         } else {
             shared.lock(context).joined(task, name, size).unwrap_or_else(|error| {
@@ -128,11 +140,11 @@ pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming
 
 impl State {
     /// A group whose name is kept here is complete: who wants to join it comes too late.
-    fn is_complete(&mut self, name: i32, out: &mut Outbox) {
-        let Groups { closed, formed, gathering, .. } = &mut self.groups;
-        if *closed {
-            return;
+    fn is_complete(&mut self, name: i32, (me, tasks): (u32, u32), out: &mut Outbox) {
+        if self.groups.closed {
+            return self.name_moves_on(name, me, tasks, out);
         }
+        let Groups { formed, gathering, .. } = &mut self.groups;
         formed.insert(name);
         let late = gathering.remove(&name).into_iter().flat_map(|gathering| gathering.tasks);
         out.extend(late.map(|to| Letter::Refusal { to, group: name, error: Error::GroupExists }));

@@ -104,7 +104,7 @@ pub(super) const TRIALS: &[Trial] = {
             figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
             code: &[
                 ("core/src/lock/barrier.rs", ""),
-                (LOCK, "struct Slot {"),
+                ("core/src/lock/slot.rs", ""),
                 (LOCK, "fn acquire_biased"),
                 (LOCK, "fn enter_biased"),
                 (LOCK, "fn enter_slot"),
