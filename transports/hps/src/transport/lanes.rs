@@ -1,5 +1,5 @@
-//! Packets between the tasks of one host by lanes of their windows: those of long messages, which
-//! both tasks copy at the same time, and short messages that travel alone.
+//! Packets of long messages between the tasks of one host: by lanes of their windows, which both
+//! tasks copy to and from at the same time.
 
 use super::{Hps, Rails};
 use crate::way::{Link, Way};
