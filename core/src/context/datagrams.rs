@@ -13,6 +13,10 @@ use crate::transport::{Caps, FailoverTrouble, PeerId, RailReport, RawSlice, Stat
 use crate::wire::{Encoded, Header, LAST_RAIL};
 use std::time::{Duration, Instant};
 
+/// So many messages are sent past the engine to a peer that sends nothing: with more, they are a
+/// stream.
+const UNHEARD: u8 = 4;
+
 impl Context {
     /// Sets the number of packets after which an acknowledgement is sent.
     #[doc(alias = "ACK_THRESHOLD")]
@@ -50,6 +54,9 @@ impl Locked<'_> {
             Err(status) => return self.link_broken(index, status),
         }
         let units = datagrams.take_units();
+        if let [unit] = &units[..] {
+            state.peers[unit.peer].unheard = 0;
+        }
         let path = state.links.paths[index];
         state.dispatching += 1;
         for unit in &units {
@@ -110,7 +117,12 @@ impl Locked<'_> {
     /// datagram, but need not: the engine splits it.
     pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
+        let unheard = self.peers[peer].unheard;
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
+        if unheard < UNHEARD && datagrams.send_alone(link, peer, head, data) {
+            self.peers[peer].unheard += 1;
+            return Status::Done;
+        }
         let status = datagrams.send(link, peer, head, data, hold);
         self.wake_for_timer();
         status

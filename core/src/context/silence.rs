@@ -157,7 +157,7 @@ impl State {
                     p.awaited > 0 || p.confirmed != p.next_message || unanswered || self.sending.has_for(peer)
                 }
                 // The engine monitors all but what bypasses it.
-                Some(past) => past && (p.silence.held_up || unanswered),
+                Some(past) => past && (p.silence.held_up || unanswered || p.unheard > 0),
             }
     }
 }

@@ -1,10 +1,16 @@
-//! Packets of long messages that bypass the datagrams.
+//! Packets that bypass the datagrams: those of long messages, and lone short messages.
 //!
 //! A datagram transport may have active messages ([`Caps::AM_SHORT`]) beside its datagrams: between
 //! tasks of one host, through memory that both have mapped. Nothing gets lost there, and both tasks
 //! copy at the same time. So all packets of a message of several packets take this path, in order.
-//! Messages of one packet stay with the engine, as do the answers that end a message. The bytes are
-//! not authenticated; only tasks of the job can have written them.
+//! The answers that end a message stay with the engine. The bytes are not authenticated; only tasks
+//! of the job can have written them.
+//!
+//! A short active message of one packet takes this path if it travels alone, as a question or an
+//! answer does: it arrives sooner. In a stream the engine is better: it puts many messages into one
+//! datagram, and here each would take as long as a cache line does from core to core. So a message
+//! stays with the engine if more than a few are under way there, or if several have been sent past
+//! it and the peer has sent nothing since.
 //!
 //! ```text
 //!   0              4                   8
@@ -14,12 +20,19 @@
 //! The epochs are the engine's: packets sent in an earlier incarnation of either task are dropped.
 //! They are used as soon as the engine knows that the peer knows them.
 
+use super::departures::FAST_PATH_UNITS;
 use super::{Datagrams, Unit, more_follows};
 use crate::transport::{Caps, Event, Link, PeerId, Status};
-use crate::wire::MAX_HEADER;
+use crate::wire::{Header, Kind, MAX_HEADER};
 
 /// Bytes before a packet.
 const EPOCHS: usize = 8;
+
+/// The longest message that is short: with what stands before it, it fits one cache line.
+const SHORT: usize = 48;
+
+/// A packet that is a whole active message.
+const WHOLE: u8 = Kind::Am as u8;
 
 impl Datagrams {
     /// Whether the packets of a long message may bypass the datagrams.
@@ -51,6 +64,19 @@ impl Datagrams {
         with_epochs.extend_from_slice(&theirs.to_le_bytes());
         with_epochs.extend_from_slice(head);
         link.am_short(peer, with_epochs, body)
+    }
+
+    /// Sends a packet by the bypass if it is a short message, and little else is under way to the
+    /// peer. False: nothing has happened.
+    #[inline]
+    pub(crate) fn send_alone(&mut self, link: &mut Link, peer: PeerId, head: &[u8], body: &[u8]) -> bool {
+        head.first() == Some(&WHOLE)
+            && head.len() + body.len() <= SHORT
+            && Header::rail_of(head).is_none()
+            && !self.holds_back()
+            && self.engine.outstanding(peer).is_some_and(|n| n <= FAST_PATH_UNITS)
+            && self.can_bypass(link, peer)
+            && self.send_bypassing(link, peer, head, body) == Status::Done
     }
 
     /// Takes a packet that has arrived by the bypass.
@@ -90,7 +116,9 @@ impl Datagrams {
         let (source, destination) = epochs.split_at(EPOCHS / 2);
         let [source, destination] =
             [source, destination].map(|epoch| epoch.try_into().map_or(0, u32::from_le_bytes));
-        let is_ours = more_follows(*packet.first()?) && self.engine.is_current(peer, source, destination);
+        let kind = *packet.first()?;
+        let is_ours =
+            (kind == WHOLE || more_follows(kind)) && self.engine.is_current(peer, source, destination);
         if !is_ours {
             tracing::debug!(peer, len = bytes.len(), "a packet past the datagrams is not of this life");
         }

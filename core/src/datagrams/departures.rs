@@ -9,7 +9,7 @@ use crate::wire::{Header, Kind};
 use lapis_ablation::{Optimization, without};
 
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
-const FAST_PATH_UNITS: usize = 4;
+pub(super) const FAST_PATH_UNITS: usize = 4;
 
 /// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is
 /// saved.

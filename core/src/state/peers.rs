@@ -103,6 +103,8 @@ pub(crate) struct Peer {
     pub(crate) barriers: u32,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
+    /// Short messages sent past its engine since it was heard last.
+    pub(crate) unheard: u8,
     /// What [`signs_of_life`](Self::signs_of_life) were when they were asked for last.
     pub(crate) heard: [u32; 2],
     /// How puts and gets of ordinary memory go, from the first one on.
@@ -134,6 +136,7 @@ impl Peer {
             arrived: SequenceWindow::default(),
             barriers: 0,
             fences: Vec::new(),
+            unheard: 0,
             heard: [0; 2],
             copy_choice: None,
             regions: None,

@@ -23,7 +23,7 @@
 //! | `transport/changes.rs` | adapters, next hops and daemons that come and go |
 //! | `transport/sleep.rs` | what ends a sleep |
 //! | `transport/copies.rs` | copies past the windows |
-//! | `transport/lanes.rs` | packets of long messages, by lanes |
+//! | `transport/lanes.rs` | packets of long messages and lone short ones, by lanes |
 
 mod address;
 mod choice;

@@ -1,5 +1,5 @@
-//! Packets of long messages between the tasks of one host: by lanes of their windows, which both
-//! tasks copy to and from at the same time.
+//! Packets between the tasks of one host by lanes of their windows: those of long messages, which
+//! both tasks copy at the same time, and short messages that travel alone.
 
 use super::{Hps, Rails};
 use crate::way::{Link, Way};
