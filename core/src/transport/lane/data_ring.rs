@@ -48,7 +48,7 @@ impl DataOut {
     /// # Safety
     /// The ring is alive.
     #[inline(always)]
-    pub unsafe fn room(&mut self, len: usize) -> Option<(*mut u8, u64)> {
+    pub unsafe fn room(&self, len: usize) -> Option<(*mut u8, u64)> {
         if len > self.longest {
             return None;
         }
@@ -64,14 +64,25 @@ impl DataOut {
     /// The position of a message of `len` bytes that does not simply follow the last one, as far as
     /// is known.
     #[inline(never)]
-    fn look_for_room(&mut self, len: usize) -> Option<u64> {
+    fn look_for_room(&self, len: usize) -> Option<u64> {
         let start = self.layout.place(self.next, len);
-        let end = after(start, len);
-        if end.wrapping_sub(self.limit) as i64 > 0 {
-            return None;
+        let has_room = after(start, len).wrapping_sub(self.limit) as i64 <= 0;
+        has_room.then_some(start)
+    }
+
+    /// A message has been put that ends at `end`. Room that was asked for and not used changes
+    /// nothing.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, end: u64) {
+        self.next = end;
+        if end > self.straight {
+            self.look_for_straight();
         }
-        self.straight = self.layout.straight(end).min(self.limit);
-        Some(start)
+    }
+
+    #[inline(never)]
+    fn look_for_straight(&mut self) {
+        self.straight = self.layout.straight(self.next).min(self.limit);
     }
 }
 
@@ -132,5 +143,27 @@ impl DataIn {
         let due = released.wrapping_add(self.layout.kept as u64);
         self.straight = self.layout.straight(self.next).min(due.wrapping_sub(1));
         (start, is_due)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_was_asked_for_and_not_used_changes_nothing() {
+        let layout = RingLayout::of(4 << 20);
+        let mut ring = vec![0u8; layout.size];
+        let next = layout.small.part as u64 - 128;
+        let mut out = DataOut::at(Area(ring.as_mut_ptr()), layout, next, layout.longest());
+        let expected = |len| Some(after(layout.place(next, len), len));
+        for len in [1000, 185, 64 << 10, 185] {
+            // SAFETY: the ring is alive.
+            assert_eq!(unsafe { out.room(len) }.map(|(_, end)| end), expected(len), "{len} bytes");
+        }
+        out.advance(expected(185).unwrap());
+        // SAFETY: as above.
+        let room = unsafe { out.room(185) }.map(|(_, end)| end);
+        assert_eq!(room, Some(after(layout.size as u64 + 192, 185)));
     }
 }

@@ -174,7 +174,7 @@ impl SendLane {
         // which its bytes end.
         unsafe {
             let (place, end) = self.data.room(len)?;
-            self.data.next = end;
+            self.data.advance(end);
             store_parts(before, write, body, place, self.data.far);
             Some(self.publish_elsewhere(len))
         }
@@ -189,7 +189,7 @@ impl SendLane {
     #[inline(always)]
     pub unsafe fn publish_data(&mut self, len: usize) -> u32 {
         let DataOut { layout, next, .. } = self.data;
-        self.data.next = after(layout.place(next, len), len);
+        self.data.advance(after(layout.place(next, len), len));
         // SAFETY: there is a slot.
         unsafe { self.publish_elsewhere(len) }
     }
