@@ -162,7 +162,7 @@ mod tests {
             assert_eq!(unsafe { out.room(len) }.map(|(_, end)| end), expected(len), "{len} bytes");
         }
         out.advance(expected(185).unwrap());
-        // SAFETY: as above.
+        // SAFETY: the ring is alive.
         let room = unsafe { out.room(185) }.map(|(_, end)| end);
         assert_eq!(room, Some(after(layout.size as u64 + 192, 185)));
     }
