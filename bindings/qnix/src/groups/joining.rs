@@ -4,9 +4,10 @@
 //! its *keeper*. That task waits until the group is complete, and then sends all members the list.
 //!
 //! The keeper need not be a member, so it may call qx_end while others wait. Then it drops its
-//! list, sends the next keeper the names of complete groups, and ends. If the next keeper leaves as
-//! well, it passes these names on to the one behind it. Processes that had sent the keeper a request
-//! send it to the next one when they learn of the end, as they do with a request that came too late.
+//! list, sends the next keeper the names of complete groups, and ends. If the next keeper leaves
+//! as well, it passes these names on to the one behind it. Processes that had sent the keeper a
+//! request send it to the next one when they learn of the end, as they do with a request that
+//! came too late.
 //!
 //! A keeper that dies leaves nothing behind. Requests that it had been sent fail, and the members
 //! of complete groups tell the next keeper of them, which refuses who has begun to join meanwhile.
