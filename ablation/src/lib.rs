@@ -68,6 +68,8 @@ optimizations! {
     ExchangeRows = "exchange_rows",
     /// Keeping what a blocking call of a team needs for the next one like it.
     KeptCalls = "kept_calls",
+    /// Reading long parts from the inputs of other members, where tasks outnumber cores.
+    ShownInputs = "shown_inputs",
     /// Fetching the line that a member of a team, or of a QNIX group, writes next, at the end of a
     /// round.
     WritePrefetch = "write_prefetch",

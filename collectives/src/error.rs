@@ -87,6 +87,19 @@ pub enum CollectiveError {
         /// How long.
         seconds: u64,
     },
+    /// The input of another member can't be read.
+    #[error(
+        "{bytes} bytes at {address:#x} of task {from} can't be read: is the whole of its input ordinary memory? \
+         LAPIS_SHM_COPY=double has data copied twice instead"
+    )]
+    Unreadable {
+        /// The member's task.
+        from: u32,
+        /// The address there.
+        address: u64,
+        /// Bytes.
+        bytes: usize,
+    },
     /// The root is no member.
     #[error("root {root} of a team of {members} members")]
     Root {
@@ -181,7 +194,7 @@ impl CollectiveError {
             Self::Root { .. } | Self::Edge { .. } => LapiCode::OWN_ROOT,
             Self::Overflow { .. } | Self::Parts { .. } | Self::OwnPart { .. } => LapiCode::OWN_COUNT,
             Self::Operator { .. } => LapiCode::OWN_OP,
-            Self::Buffer { .. } => LapiCode::OWN_BUFFER,
+            Self::Buffer { .. } | Self::Unreadable { .. } => LapiCode::OWN_BUFFER,
             Self::Variable { .. } => LapiCode::ERR_SET_VAL,
             Self::Busy => LapiCode::OWN_BUSY,
         }
@@ -196,6 +209,7 @@ impl CollectiveError {
             | Self::Over { task }
             | Self::Gone { task }
             | Self::Broken { task }
+            | Self::Unreadable { from: task, .. }
             | Self::Silent { task, .. } => Some(*task),
             _ => None,
         }

@@ -71,12 +71,13 @@ impl<G: Gather, S: Scatter> Data for Work<G, S> {
         }
     }
 
-    unsafe fn take(&mut self, take: &Take, area: *const u8, _: &Fold) {
+    unsafe fn take(&mut self, take: &Take, area: *const u8, _: &Fold) -> Result<()> {
         if take.into.len > 0 {
             // SAFETY: the area holds so many bytes, and nobody writes there, by the caller's
             // promise.
             unsafe { self.write(take.into, std::slice::from_raw_parts(area.add(take.at), take.into.len)) }
         }
+        Ok(())
     }
 }
 

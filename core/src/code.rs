@@ -191,7 +191,7 @@ codes! {
     ERR  606 OWN_COUNT                    "LAPIS_ERR_COUNT"                   "The counts of a collective are more than an address space, or a list of them is NULL.";
     ERR  607 OWN_TYPE                     "LAPIS_ERR_TYPE"                    "The type of a collective's elements is not one that Lapis knows.";
     ERR  608 OWN_OP                       "LAPIS_ERR_OP"                      "The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type.";
-    ERR  609 OWN_BUFFER                   "LAPIS_ERR_BUFFER"                  "An input or output of a collective is NULL although it has a length.";
+    ERR  609 OWN_BUFFER                   "LAPIS_ERR_BUFFER"                  "An input or output of a collective is NULL although it has a length, or another member can't read it.";
     ERR  610 OWN_REQUEST                  "LAPIS_ERR_REQUEST"                 "The request is none of this context's, or is of another kind than the call wants.";
     ERR  611 OWN_BUSY                     "LAPIS_ERR_BUSY"                    "The request is under way, or another thread uses it.";
 }

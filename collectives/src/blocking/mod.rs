@@ -8,7 +8,7 @@ mod run;
 mod wait;
 mod work;
 
-use crate::board::{self, Board, Buffers, Data, Kept, Prepared};
+use crate::board::{self, Board, Buffers, Data, Kept, Prepared, Shown};
 use crate::call::Given;
 use crate::combine::{By, Fold};
 use crate::engine::Held;
@@ -19,6 +19,13 @@ use crate::{Call, Signature, Type};
 use work::{Step, Team as At, Work};
 
 impl Given {
+    /// No buffers: the data is in layouts.
+    const NOTHING: Self = Self { input: std::ptr::null(), output: std::ptr::null_mut(), lens: (0, 0) };
+
+    fn is_in_place(&self) -> bool {
+        std::ptr::eq(self.input, self.output)
+    }
+
     /// The buffers in the form that rounds use.
     ///
     /// # Safety
@@ -47,6 +54,10 @@ impl Team {
         unsafe {
             let board = self.free_board()?;
             let kept = (&mut *board).take_kept(key, given.lens)?;
+            if kept.prepared.plan.shows_while_writing() && given.is_in_place() {
+                (&mut *board).keep(kept);
+                return None;
+            }
             Some(self.make_and_keep(board, kept, given))
         }
     }
@@ -62,10 +73,24 @@ impl Team {
         // where it stands.
         unsafe {
             let mut data = given.buffers(board, &kept.prepared);
-            let ended = self.take_rounds(board, &mut kept.prepared, &mut data);
+            let ended = match kept.prepared.plan.shows() {
+                false => self.take_rounds(board, &mut kept.prepared, &mut data),
+                true => self.read_inputs(board, &mut kept.prepared, data),
+            };
             (&mut *board).keep(kept);
             ended
         }
+    }
+
+    /// Takes the rounds of a call whose members show their inputs.
+    ///
+    /// # Safety
+    /// As for [`make_and_keep`](Self::make_and_keep).
+    #[inline(never)]
+    unsafe fn read_inputs(&self, board: *mut Board, prepared: &mut Prepared<'_>, buffers: Buffers) -> Step {
+        let mut data = Shown { buffers, board, context: self.context() };
+        // SAFETY: the caller's promise.
+        unsafe { self.take_rounds(board, prepared, &mut data) }
     }
 
     /// Calls through memory and waits, if no operation comes before; otherwise returns the
@@ -82,24 +107,28 @@ impl Team {
         key: Option<Key>,
         given: &Given,
     ) -> Result<Result<()>, By<'static>> {
-        if std::ptr::eq(given.input, given.output) && matches!(call, Call::AllToAllV { .. }) {
+        if given.is_in_place() && matches!(call, Call::AllToAllV { .. }) {
             // Data may arrive where input has not been read yet.
             return Err(by);
         }
         let Some((key, call)) = key.zip(call.plain()).filter(|_| board::keeps()) else {
             // SAFETY: the caller's promise.
             let run = |board: *mut Board, prepared: &mut Prepared<'_>| unsafe {
-                self.take_rounds(board, prepared, &mut given.buffers(board, prepared))
+                let mut data = given.buffers(board, prepared);
+                match prepared.plan.shows() {
+                    false => self.take_rounds(board, prepared, &mut data),
+                    true => self.read_inputs(board, prepared, data),
+                }
             };
             // SAFETY: the caller's promise.
-            return unsafe { self.in_rounds(call, of, by, run) };
+            return unsafe { self.in_rounds(call, of, by, given, run) };
         };
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; references end where they stand. Nobody else uses the board
         // before this call has ended.
         unsafe {
             let Some(board) = self.free_board() else { return Err(by) };
-            let parts = match self.parts(&call, of, by)? {
+            let parts = match self.parts(&*board, &call, of, by, given)? {
                 Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
@@ -123,7 +152,7 @@ impl Team {
             self.take_rounds(board, prepared, data)
         };
         // SAFETY: the caller's promise.
-        unsafe { self.in_rounds(call, Type::U8, By::Nothing, run) }
+        unsafe { self.in_rounds(call, Type::U8, By::Nothing, &Given::NOTHING, run) }
     }
 
     /// Makes a call whose plan is not kept.
@@ -136,13 +165,14 @@ impl Team {
         call: &Call<'_>,
         of: Type,
         by: By<'static>,
+        given: &Given,
         run: impl FnOnce(*mut Board, &mut Prepared<'_>) -> Step,
     ) -> Result<Result<()>, By<'static>> {
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; references end where they stand.
         unsafe {
             let Some(board) = self.free_board() else { return Err(by) };
-            let (plan, signature, fold) = match self.parts(call, of, by)? {
+            let (plan, signature, fold) = match self.parts(&*board, call, of, by, given)? {
                 Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
@@ -157,12 +187,15 @@ impl Team {
     #[allow(clippy::type_complexity, reason = "each part has its name at the only two callers")]
     fn parts<'a>(
         &self,
+        board: &Board,
         call: &Call<'a>,
         of: Type,
         by: By<'static>,
+        given: &Given,
     ) -> Result<Result<(board::Plan<'a>, Signature, Fold)>, By<'static>> {
         let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-        let Some(plan) = board::plan(call, self.rank(), self.len(), of.size()) else {
+        let plan = board::plan(call, self.rank(), self.len(), of.size()).map(|plan| board.plan(plan));
+        let Some(plan) = plan.filter(|plan| !(plan.shows_while_writing() && given.is_in_place())) else {
             return Err(by);
         };
         Ok(Fold::of(call, of, by).map(|fold| (plan, Signature::of(call, of, operator), fold)))

@@ -2,10 +2,12 @@
 
 use super::rounds::{Put, Take};
 use crate::combine::Fold;
+use crate::error::Result;
 use lapis_core::transport::copy::{copy_long, copy_past_caches};
 use lapis_schedules::{Side, Span};
 
-/// What an operation's rounds read and write: [`Buffers`], or [`Layouts`].
+/// What an operation's rounds read and write: [`Buffers`], [`Layouts`], or buffers that are
+/// [`Shown`](super::Shown).
 pub(crate) trait Data {
     /// See [`Buffers::put`].
     ///
@@ -31,9 +33,12 @@ pub(crate) trait Data {
 
     /// See [`Buffers::take`].
     ///
+    /// # Errors
+    /// Another member's memory can't be read.
+    ///
     /// # Safety
     /// As there.
-    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold);
+    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()>;
 }
 
 /// Non-contiguous data. Rounds, and messages that carry parts from one layout to another, access it
@@ -190,8 +195,9 @@ impl Data for Buffers {
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) {
+    unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { Self::take(self, take, area, fold) }
+        unsafe { Self::take(self, take, area, fold) };
+        Ok(())
     }
 }

@@ -135,7 +135,7 @@ impl Board {
             for take in work.takes.drain(..).flat_map(Take::each) {
                 // SAFETY: all have put what they have; nobody writes there before the meeting is
                 // open.
-                unsafe { data.take(&take, self.data(take.member, self.round, spot), fold) };
+                unsafe { data.take(&take, self.data(take.member, self.round, spot), fold) }?;
             }
             // SAFETY: a row has room for a share behind those of all, which nobody reads before the
             // meeting is open.

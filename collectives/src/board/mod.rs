@@ -30,6 +30,7 @@ mod hall;
 mod prepared;
 mod present;
 mod rounds;
+mod shown;
 mod steps;
 mod stores;
 
@@ -37,6 +38,7 @@ pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
 pub(crate) use prepared::{Kept, Prepared, keeps};
 pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
+pub(crate) use shown::Shown;
 pub(crate) use steps::{Reach, Rounds, plan};
 
 use crate::lines::{LINE, Line, Lines};
@@ -105,6 +107,8 @@ pub(crate) struct Board {
     bases: Box<[*mut u8]>,
     /// Some process is not registered for `membarrier(2)`: a member that publishes needs a fence.
     fences: bool,
+    /// All members can read each other's memory, and long data is better copied once.
+    reads: bool,
     /// This member's bit among the sleepers stays set when it wakes: some operations in progress
     /// have no call that waits for them.
     armed: bool,
@@ -168,6 +172,7 @@ impl Board {
             tasks,
             bases: bases.into(),
             fences: true,
+            reads: false,
             armed: false,
             me,
             round: 0,
@@ -187,6 +192,17 @@ impl Board {
     /// All members are registered for `membarrier(2)`.
     pub(crate) fn spare_fences(&mut self) {
         self.fences = false;
+    }
+
+    /// Long parts are read from the inputs of others.
+    pub(crate) fn read_inputs(&mut self) {
+        self.reads = true;
+    }
+
+    /// A plan as the members of this board make it.
+    #[inline]
+    pub(crate) fn plan<'a>(&self, plan: Plan<'a>) -> Plan<'a> {
+        if self.reads { plan.showing() } else { plan }
     }
 
     /// The task of a member.

@@ -182,7 +182,7 @@ impl Board {
         }
         for one in take.each() {
             // SAFETY: the caller's promise.
-            unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) };
+            unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) }?;
         }
         Ok(())
     }

@@ -19,6 +19,7 @@
 
 mod places;
 mod reductions;
+mod shown;
 mod unequal;
 
 pub(crate) use places::{LINES, Spot, areas, share};
@@ -165,6 +166,8 @@ pub(crate) struct Plan<'a> {
     divided: bool,
     /// The members meet.
     meets: bool,
+    /// The members show their inputs.
+    shows: bool,
     /// Who reads the member's board.
     readers: Readers,
 }
@@ -231,7 +234,21 @@ impl<'a> Plan<'a> {
         let meets = n >= MEET_MEMBERS && takes_from_all(call);
         let width = window * parts;
         let readers = Readers::of(call, me, n, divided);
-        Some(Self { call: *call, me, n, element, scale, window, width, windows, divided, meets, readers })
+        let shows = false;
+        Some(Self {
+            call: *call,
+            me,
+            n,
+            element,
+            scale,
+            window,
+            width,
+            windows,
+            divided,
+            meets,
+            shows,
+            readers,
+        })
     }
 
     /// The number of rounds: the same at all members, once each knows how many the others need
@@ -316,6 +333,9 @@ impl<'a> Plan<'a> {
         out.copies.clear();
         out.takes.clear();
         out.tells.clear();
+        if self.shows {
+            return self.show_or_wait(out, r);
+        }
         let w = if self.divided { r / 2 } else { r };
         match self.call {
             Call::Barrier if self.meets => {}

@@ -168,6 +168,16 @@ impl Rounds {
         }
     }
 
+    /// Takes on the plan as the members of the board make it.
+    pub(crate) fn join(&mut self, board: &Board) {
+        self.before = self.before.map(|plan| board.plan(plan));
+    }
+
+    /// See [`Plan::shows`].
+    pub(crate) fn shows(&self) -> bool {
+        self.plan().is_some_and(|plan| plan.shows())
+    }
+
     /// Bytes of scratch.
     pub(crate) fn scratch(&self) -> usize {
         let of = |plan: &Option<Plan<'_>>| plan.as_ref().map_or(0, |plan| plan.scratch() * plan.element());

@@ -7,7 +7,7 @@ mod support;
 use super::rounds::{LINES, MEET_MEMBERS};
 use super::stores::store_policy;
 use super::{AREA_STRIDE, LINE, PAGE, Places};
-use crate::{Call, Combine, Operator, Part, Team};
+use crate::{By, Call, CollectiveError, Combine, Operator, Part, Team, Type};
 use lapis_core::message::{Gather, Scatter};
 use lapis_schedules::levels::Hosts;
 use support::{SHM, job};
@@ -124,6 +124,96 @@ fn teams_over_several_hosts_use_memory_within_each() {
     on_hosts(6, |rank| rank % 2, &[1, 13, 20_000]);
     on_hosts(4, |rank| usize::from(rank == 2), &[1, 900, 20_000]);
     on_hosts(12, |rank| rank / 5, &[1, 5000]);
+}
+
+/// A scatter and an alltoall in a form and of a length that depend on the round, in place or not.
+fn long_parts(team: &Team, count: usize, round: usize) {
+    let (me, n) = (team.rank(), team.len());
+    let part = |from: usize, to: usize| (0..count).map(move |i| value(from, to * count + i) + round as u64);
+    let given: Vec<u64> = (0..n).flat_map(|to| part(me, to)).collect();
+    let crossed: Vec<u64> = (0..n).flat_map(|from| part(from, me)).collect();
+    let call = Call::AllToAll { count };
+    let got = match (me + round) % 3 {
+        0 => {
+            let mut got = vec![0; n * count];
+            team.all_to_all(&given, &mut got, count).unwrap();
+            got
+        }
+        1 => {
+            let mut data = given.clone();
+            let (input, output) = (data.as_ptr().cast(), data.as_mut_ptr().cast());
+            // SAFETY: the buffer has a part for each member.
+            unsafe { team.call_raw(&call, Type::U64, By::Nothing, input, output).unwrap() };
+            data
+        }
+        _ => team.start(&call, None, given.clone(), vec![0; n * count]).unwrap().wait().unwrap().1,
+    };
+    assert!(got == crossed, "alltoall of {count} among {n}");
+    let root = round % n;
+    let mut got = vec![0; count];
+    team.scatter(&given, &mut got, root).unwrap();
+    assert!(got.iter().copied().eq(part(root, me)), "scatter of {count} among {n}");
+    let mut data = given;
+    let (input, output) = (data.as_ptr().cast(), data.as_mut_ptr().cast());
+    // SAFETY: the buffer has a part for each member.
+    unsafe { team.call_raw(&Call::Scatter { root, count }, Type::U64, By::Nothing, input, output).unwrap() };
+    assert!(data[..count].iter().copied().eq(part(root, me)), "scatter of {count} among {n} in place");
+}
+
+#[test]
+fn members_read_long_parts_from_each_others_inputs() {
+    for n in [3, 9] {
+        job(n, SHM, |context| {
+            let team = Team::world(context).unwrap();
+            for (round, count) in [1, 8191, 8192, 9000, 40_000].into_iter().cycle().take(15).enumerate() {
+                long_parts(&team, count, round);
+            }
+            assert_eq!(reads(&team), context.is_crowded());
+        });
+    }
+}
+
+fn reads(team: &Team) -> bool {
+    // SAFETY: the lock is held; the reference ends here.
+    unsafe {
+        let _held = crate::engine::Held::new(team.context());
+        (*team.0.members.as_ptr()).memory.board.as_ref().is_some_and(|board| board.reads)
+    }
+}
+
+#[test]
+fn an_input_that_can_not_be_read_is_an_error_at_all_members() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        if !reads(&team) {
+            return;
+        }
+        let count = 64 << 10;
+        // SAFETY: new memory, which nobody can access.
+        let hole = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                3 * count,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(hole, libc::MAP_FAILED);
+        let mut got = vec![0u8; count];
+        let call = Call::Scatter { root: 1, count };
+        // SAFETY: the output is long enough. The input is the kernel's to refuse: this member
+        // reads its own part only if the others could.
+        let ended = unsafe { team.call_raw(&call, Type::U8, By::Nothing, hole.cast(), got.as_mut_ptr()) };
+        let error = ended.unwrap_err();
+        let expected =
+            matches!(error, CollectiveError::Unreadable { from: 1, .. } | CollectiveError::Broken { .. });
+        assert!(expected, "{error}");
+        // SAFETY: it was mapped above.
+        assert_eq!(unsafe { libc::munmap(hole, 3 * count) }, 0);
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::search::Found;
 use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
-use crate::board::{Board, Buffers, Layouts, Reach, Rounds};
+use crate::board::{Board, Buffers, Layouts, Reach, Rounds, Shown};
 use crate::error::{Cause, CollectiveError};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
@@ -156,6 +156,7 @@ impl Engine {
                 return true;
             };
             let wake = |task| self.nudge(context, team, task);
+            (&mut *rounds).join(&*board);
             loop {
                 let following = match (*rounds).reach {
                     Reach::Before => Reach::Messages,
@@ -168,6 +169,7 @@ impl Engine {
                     Reach::End => return false,
                 };
                 let (fold, signature) = (&(*op).fold, (*op).signature);
+                let plan_shows = (&*rounds).shows();
                 let packs = (&*op).packs();
                 let layouts = (&mut (*op).layouts).as_deref_mut().filter(|_| !packs);
                 let layouts = layouts.map(|layouts| layouts as *mut dyn Layouts);
@@ -175,8 +177,14 @@ impl Engine {
                 let gone = match layouts {
                     Some(layouts) => Rounds::go(rounds, board, &wake, &mut *layouts, fold, signature),
                     None => {
-                        let mut data = Buffers { bases: (*op).bases, size: (&*rounds).element() };
-                        Rounds::go(rounds, board, &wake, &mut data, fold, signature)
+                        let buffers = Buffers { bases: (*op).bases, size: (&*rounds).element() };
+                        match plan_shows {
+                            false => Rounds::go(rounds, board, &wake, &mut { buffers }, fold, signature),
+                            true => {
+                                let mut data = Shown { buffers, board, context };
+                                Rounds::go(rounds, board, &wake, &mut data, fold, signature)
+                            }
+                        }
                     }
                 };
                 (*members).memory.busy = false;

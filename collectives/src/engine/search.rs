@@ -71,9 +71,11 @@ impl Search {
 }
 
 /// The result of a member: 0 for nothing; boards; boards of processes that are registered for
-/// `membarrier(2)`.
+/// `membarrier(2)`; the same, and the others' memory can be read, which pays if tasks outnumber
+/// cores: through areas, long data would take a task switch for each round.
 const BOARDS: u64 = 1;
 const BARRIERS: u64 = 2;
+const READS: u64 = 3;
 
 /// The steps of a search by member `me` of `n`. All exchange the addresses of their boards, by
 /// Bruck's algorithm; each looks the boards up; all agree on the least result of any member, by
@@ -144,15 +146,25 @@ pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
         let tasks: Vec<u32> = ranks.iter().filter_map(|rank| group.task(rank as usize)).collect();
         let address = |member: usize| ranks.task(member).map_or(0, |rank| search.words[rank as usize]);
         search.board = match (search.memory, Group::from_list(&tasks)) {
-            (Some(memory), Ok(tasks)) => Board::new(context, memory, search.here.me, tasks, address),
+            (Some(memory), Ok(group)) => Board::new(context, memory, search.here.me, group, address),
             _ => None,
         };
         search.words[n] = match search.board {
             None => 0,
-            Some(_) if membarrier::register() => BARRIERS,
-            Some(_) => BOARDS,
+            Some(_) if !membarrier::register() => BOARDS,
+            Some(_) if context.is_crowded() && reads_all(context, search.here.me, &tasks, address) => READS,
+            Some(_) => BARRIERS,
         };
     }
+}
+
+/// Whether this member can read the memory of all others, where their boards are.
+fn reads_all(context: &Context, me: usize, tasks: &[u32], address: impl Fn(usize) -> u64) -> bool {
+    let mut word = 0u64;
+    tasks.iter().enumerate().filter(|(member, _)| *member != me).all(|(member, task)| {
+        // SAFETY: the word can be written.
+        unsafe { context.read_memory(*task, address(member), (&raw mut word).cast(), size_of::<u64>()) }
+    })
 }
 
 /// All results are known.
@@ -174,10 +186,11 @@ unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: 
         if ended.is_err() {
             return;
         }
-        if let Some(board) = &mut board
-            && all == BARRIERS
-        {
+        if let Some(board) = board.as_mut().filter(|_| all >= BARRIERS) {
             board.spare_fences();
+        }
+        if let Some(board) = board.as_mut().filter(|_| all == READS) {
+            board.read_inputs();
         }
         (*team).memory.board = board.filter(|_| all > 0).map(Box::new);
         if all == 0

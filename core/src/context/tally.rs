@@ -11,7 +11,7 @@ use crate::buffers::Direction;
 use crate::state::State;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status, Window};
+use crate::transport::{Caps, Link, PeerId, Window};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -256,14 +256,11 @@ impl Fetched {
         if self.at == 0 || !same || !state.has_contact(peer) {
             return None;
         }
-        let link =
-            state.link_to(peer).filter(|link| link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS))?;
         let mut counts = [0u64; 2];
-        let into = RawSlice { ptr: counts.as_mut_ptr().cast(), len: size_of_val(&counts) };
-        // SAFETY: `counts` is writable until the copy has ended, which it has when `Done` is
-        // returned; the peer keeps its lines while it is in the job, as its card says.
-        let status = unsafe { link.get_zcopy(peer, into, RemoteAddr { addr: self.at, key: 0 }, 0) };
-        (status == Status::Done).then_some(counts)
+        let (into, len) = (counts.as_mut_ptr().cast(), size_of_val(&counts));
+        // SAFETY: `counts` is writable; the peer keeps its lines while it is in the job, as its
+        // card says.
+        unsafe { state.read_memory(peer, self.at, into, len) }.then_some(counts)
     }
 }
 

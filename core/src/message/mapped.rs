@@ -4,9 +4,10 @@
 use super::Direction;
 use crate::Context;
 use crate::context::{Locked, Notify};
+use crate::state::State;
 use crate::sync::{Ordering, fence};
-use crate::transport::PeerId;
 use crate::transport::copy::copy_watched;
+use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind};
 
 impl Context {
@@ -54,6 +55,17 @@ impl Context {
         true
     }
 
+    /// Reads a range of a peer's memory that need not be mapped here: the kernel copies it, and the
+    /// peer does nothing. False: the peer's memory can't be read from here, or not that range; some
+    /// bytes may have been copied.
+    ///
+    /// # Safety
+    /// `into` is writable for `len` bytes.
+    pub unsafe fn read_memory(&self, target: PeerId, remote: u64, into: *mut u8, len: usize) -> bool {
+        // SAFETY: the caller's promise.
+        self.usable().is_ok() && unsafe { self.locked().read_memory(target, remote, into, len) }
+    }
+
     /// The data has been copied by this task's own stores: counters count, and whoever waits is
     /// told.
     #[inline(always)]
@@ -77,6 +89,34 @@ impl Context {
     #[inline(never)]
     fn after_direct_locked(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
         self.locked().after_direct(target, target_counter, origin, completion);
+    }
+}
+
+/// A transport may have no room at first, several times in a row under LAPIS_CHAOS.
+const READ_TRIES: usize = 100;
+
+impl<C> State<C> {
+    /// [`Context::read_memory`] with the lock held.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn read_memory(
+        &mut self,
+        peer: PeerId,
+        remote: u64,
+        into: *mut u8,
+        len: usize,
+    ) -> bool {
+        let reads = Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
+        let Some(link) = self.link_to(peer).filter(|link| link.caps().contains(reads)) else {
+            return false;
+        };
+        let (into, remote) = (RawSlice { ptr: into, len }, RemoteAddr { addr: remote, key: 0 });
+        // SAFETY: the caller's promise. Where any address can be read, the copy has ended when the
+        // call returns.
+        let read = || unsafe { link.get_zcopy(peer, into, remote, 0) };
+        std::iter::repeat_with(read).take(READ_TRIES).find(|status| *status != Status::Again)
+            == Some(Status::Done)
     }
 }
 

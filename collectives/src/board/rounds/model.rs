@@ -137,6 +137,8 @@ pub(super) struct Case<'a> {
     pub(super) n: usize,
     pub(super) room: usize,
     pub(super) in_place: bool,
+    /// Members show their inputs.
+    pub(super) shows: bool,
     pub(super) inputs: &'a dyn Fn(usize) -> usize,
     pub(super) outputs: &'a dyn Fn(usize) -> usize,
     pub(super) expected: &'a dyn Fn(usize, usize) -> Map,
@@ -188,6 +190,7 @@ impl Case<'_> {
     fn member(&self, me: usize) -> Member<'_> {
         let call = self.calls.map_or(self.call, |calls| calls(me));
         let plan = Plan::new(&call, me, self.n, self.room, 1).unwrap();
+        let plan = if self.shows { plan.shown() } else { plan };
         let broadcasts = matches!(
             self.call,
             Call::Broadcast { root, .. } | Call::Multicast { root, .. } if root == me
@@ -244,8 +247,11 @@ fn step(members: &mut [Member<'_>], shared: &mut Shared, me: usize) {
         return;
     }
     if let Some(take) = member.round.takes.get(member.taken).copied() {
-        take.each().for_each(|one| member.take(&one, shared));
         member.taken += 1;
+        if member.plan.shows() {
+            return read_input(members, me, &take);
+        }
+        take.each().for_each(|one| member.take(&one, shared));
         return;
     }
     if member.present == member.begun {
@@ -269,6 +275,15 @@ fn step(members: &mut [Member<'_>], shared: &mut Shared, me: usize) {
     if !member.plan.passes_on() {
         copy(member);
     }
+}
+
+/// Member `me` reads from another one's input, which must be in its call still.
+fn read_input(members: &mut [Member<'_>], me: usize, take: &Take) {
+    let other = &mut members[take.member];
+    let has_left = take.member != me && other.begun == other.rounds() && other.ended_round();
+    assert!(take.into.len == 0 || !has_left, "{me} reads the input of {}, which has left", take.member);
+    let data = other.read(Span::input(take.at, take.into.len));
+    members[me].write(take.into, &data);
 }
 
 fn copy(member: &mut Member<'_>) {

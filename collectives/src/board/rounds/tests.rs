@@ -46,6 +46,7 @@ fn reductions_through_memory_fold_in_order() {
                     n,
                     room,
                     in_place,
+                    shows: false,
                     inputs: &|_| count,
                     outputs: &|_| count,
                     expected: &all,
@@ -81,6 +82,7 @@ fn reductions_through_memory_fold_in_order() {
                 n,
                 room,
                 in_place,
+                shows: false,
                 inputs: &inputs,
                 outputs: &outputs,
                 expected: &expected,
@@ -103,6 +105,7 @@ fn long_data_of_members_that_meet_stands_in_their_areas() {
             n,
             room,
             in_place,
+            shows: false,
             inputs: &|_| count,
             outputs: &|_| count,
             expected: &all,
@@ -129,6 +132,7 @@ fn data_moves_through_memory_to_where_it_belongs() {
                     n,
                     room,
                     in_place,
+                    shows: false,
                     inputs: &one,
                     outputs: &each,
                     expected: &all,
@@ -160,6 +164,7 @@ fn data_moves_through_memory_to_where_it_belongs() {
             n,
             room: 1,
             in_place: false,
+            shows: false,
             inputs: &inputs,
             outputs: &inputs,
             expected: &expected,
@@ -180,6 +185,7 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
                 n,
                 room,
                 in_place: false,
+                shows: false,
                 inputs: &inputs,
                 outputs: &inputs,
                 expected: &expected,
@@ -205,6 +211,7 @@ fn members_of_a_chain_are_ahead_of_the_next_one_only() {
         n,
         room,
         in_place: false,
+        shows: false,
         inputs: &lens,
         outputs: &lens,
         expected: &expected,
@@ -212,6 +219,36 @@ fn members_of_a_chain_are_ahead_of_the_next_one_only() {
     let begun: Vec<usize> = case.run(Some(n - 1)).iter().map(|member| member.begun).collect();
     let ahead = case.slots() - 1;
     assert_eq!(begun, [3 * ahead, 2 * ahead, ahead, 0]);
+}
+
+/// Members read each other's inputs. An alltoall in place is not shown: its input is copied first.
+#[test]
+fn inputs_that_are_shown_are_read_before_they_change() {
+    for (n, in_place) in sizes().flat_map(|n| [(n, false), (n, true)]) {
+        let count = 5;
+        let (one, each) = (|_: usize| count, |_: usize| n * count);
+        let crossed = |me: usize, i: usize| value(i / count, me * count + i % count);
+        let case = Case {
+            call: Call::AllToAll { count },
+            calls: None,
+            n,
+            room: 8 * n,
+            in_place,
+            shows: true,
+            inputs: &each,
+            outputs: &each,
+            expected: &crossed,
+        };
+        if !in_place {
+            case.check();
+        }
+        for root in roots(n) {
+            let at_root = |me: usize| if me == root { n * count } else { 0 };
+            let part = |me: usize, i: usize| value(root, me * count + i);
+            let call = Call::Scatter { root, count };
+            Case { call, inputs: &at_root, outputs: &one, expected: &part, ..case }.check();
+        }
+    }
 }
 
 /// Every second member gets the root's data.
@@ -226,8 +263,18 @@ fn multicast(n: usize, root: usize, like: &Case<'_>) {
     let call = Call::Multicast { root, to: &to, count };
     let (inputs, outputs) = (|_: usize| 0, |_: usize| count);
     let Case { room, in_place, .. } = *like;
-    Case { call, calls: None, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &some }
-        .check();
+    Case {
+        call,
+        calls: None,
+        n,
+        room,
+        in_place,
+        shows: false,
+        inputs: &inputs,
+        outputs: &outputs,
+        expected: &some,
+    }
+    .check();
 }
 
 /// An allgather of parts of unequal lengths, the last member's first.
@@ -247,6 +294,7 @@ fn unequal_parts(n: usize) {
                 n,
                 room,
                 in_place,
+                shows: false,
                 inputs: &inputs,
                 outputs: &outputs,
                 expected: &expected,
@@ -322,7 +370,7 @@ fn unequal(
     expected: &dyn Fn(usize, usize) -> Map,
 ) {
     let (call, calls) = (calls(0), Some(calls));
-    Case { call, calls, n, room, in_place, inputs, outputs, expected }.check();
+    Case { call, calls, n, room, in_place, shows: false, inputs, outputs, expected }.check();
 }
 
 #[test]

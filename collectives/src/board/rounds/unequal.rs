@@ -78,6 +78,7 @@ impl<'a> Plan<'a> {
             windows,
             divided: false,
             meets: false,
+            shows: false,
             readers: Readers::of(call, me, n, false),
         })
     }

@@ -65,7 +65,7 @@ pub(crate) fn lapis_as_reference() -> Result<Party, Absent> {
 }
 
 /// Gives a launcher's line, which is for two tasks, another number of them.
-fn set_tasks(line: &mut Line, tasks: usize) {
+pub(crate) fn set_tasks(line: &mut Line, tasks: usize) {
     line.words[2] = tasks.to_string().into();
     if tasks > 2 {
         // Without `--bind core`: tasks that outnumber cores are the kernel's business.

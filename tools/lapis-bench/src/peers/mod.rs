@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) use find::{crowds_of, peers};
 pub(crate) use lapis::{
     c_calls, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in, lapis_from_gm,
-    lapis_from_qnix, lapis_in, lapis_of,
+    lapis_from_qnix, lapis_in, lapis_of, set_tasks,
 };
 pub(crate) use mpi::{mpis_of, openshmem, packers};
 

@@ -8,7 +8,7 @@ mod trials;
 
 use super::machine::Machine;
 use crate::exec::Line;
-use crate::peers::{How, Party, Request, lapis_from_c_in, lapis_in};
+use crate::peers::{How, Party, Request, lapis_from_c_in, lapis_in, set_tasks};
 use anyhow::{Context, Result, ensure};
 use lapis_ablation::Optimization;
 use lapis_bench::pin;
@@ -22,6 +22,8 @@ use trials::{Figures, TRIALS, Trial};
 
 /// A start of a program that measures.
 const LIMIT: Duration = Duration::from_secs(60);
+/// Tasks of a job that outnumber the cores.
+const CROWD: usize = 8;
 /// What is less, in percent, counts as nothing.
 const NOISE: f64 = 3.0;
 
@@ -126,6 +128,13 @@ fn take(figures: &Figures, off: &str, args: &Args) -> Result<Vec<Record>> {
             }
             measured(party, off, bench, sizes, budget)
         }
+        Figures::Crowded { bench, sizes } => {
+            let mut party = lapis_in(&args.build, "lapis", "shm");
+            if let Ok(Party { how: How::Lapis(line), .. }) = &mut party {
+                set_tasks(line, CROWD);
+            }
+            measured(party, off, bench, sizes, budget)
+        }
         Figures::FromC { transport, bench, sizes } => {
             measured(lapis_from_c_in(&args.build, "lapis-c", transport), off, bench, sizes, budget)
         }
@@ -159,6 +168,7 @@ fn name_of(figures: &Figures, record: &Record) -> String {
     let size = lapis_bench::size::show(record.size);
     match figures {
         Figures::Perf { transport, .. } => format!("{transport} {}, {size}{memory}", record.bench),
+        Figures::Crowded { .. } => format!("shm {}, {size}, {CROWD} tasks", record.bench),
         Figures::Interrupted { .. } => format!("shm {}, {size}, interrupt mode", record.bench),
         Figures::FromC { transport, .. } => format!("{transport} {}, {size}, from C", record.bench),
         Figures::Layout { shape } => format!("{} of {shape}", record.bench),

@@ -8,6 +8,8 @@ pub(super) enum Figures {
     Perf { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
     /// By `lapis-perf` in interrupt mode.
     Interrupted { bench: &'static str, sizes: &'static [u64] },
+    /// By `lapis-perf` in a job of eight tasks.
+    Crowded { bench: &'static str, sizes: &'static [u64] },
     /// By the program in C.
     FromC { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
     /// By `lapis-dgsp time`.
@@ -189,6 +191,14 @@ pub(super) const TRIALS: &[Trial] = {
                 ("collectives/src/board/prepared.rs", "fn take_kept"),
                 ("collectives/src/blocking/mod.rs", "fn call_again"),
             ],
+        },
+        Trial {
+            which: ShownInputs,
+            figures: &[
+                Figures::Crowded { bench: "alltoall", sizes: &[128 * K, M] },
+                Figures::Crowded { bench: "scatter", sizes: &[128 * K, M] },
+            ],
+            code: &[("collectives/src/board/shown.rs", ""), ("collectives/src/board/rounds/shown.rs", "")],
         },
         Trial {
             which: WritePrefetch,
