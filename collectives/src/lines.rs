@@ -51,32 +51,37 @@ impl Line {
     }
 }
 
-/// The lines of a member, as many as `N`. A member may begin a round if all have begun the one that
-/// comes `N - 1` before it; nobody reads its line any more then.
+/// The lines of a member. Of so many, a member may begin a round if all have begun the one that
+/// comes as many less one before it; nobody reads its line any more then.
 #[derive(Clone, Copy)]
-pub struct Lines<const N: usize> {
+pub struct Lines {
     first: *mut u8,
+    /// Their number, less one.
+    mask: u64,
 }
 
-impl<const N: usize> Lines<N> {
-    /// Bytes of all lines.
-    pub const BYTES: usize = N * LINE;
+impl Lines {
+    /// Bytes of so many lines.
+    pub const fn bytes(count: usize) -> usize {
+        count * LINE
+    }
 
-    /// The lines that begin at an address.
+    /// The lines that begin at an address; their number is a power of two.
     ///
     /// # Safety
-    /// There are [`BYTES`](Self::BYTES) bytes, aligned to 8, which are mapped as long as this or a
-    /// copy is used. They hold zeroes or what the member's own process stores, and are accessed by
-    /// this alone, but for the bytes of a line behind its [`Line`].
+    /// There are [`bytes`](Self::bytes) for so many, aligned to 8, which are mapped as long as this
+    /// or a copy is used. They hold zeroes or what the member's own process stores, and are accessed
+    /// by this alone, but for the bytes of a line behind its [`Line`].
     #[inline(always)]
-    pub unsafe fn at(first: *mut u8) -> Self {
-        Self { first }
+    pub unsafe fn at(first: *mut u8, count: usize) -> Self {
+        debug_assert!(count.is_power_of_two());
+        Self { first, mask: count as u64 - 1 }
     }
 
     /// The first byte of a round's line.
     #[inline(always)]
     pub fn address(&self, round: u64) -> *mut u8 {
-        self.first.wrapping_add((round % N as u64) as usize * LINE)
+        self.first.wrapping_add((round & self.mask) as usize * LINE)
     }
 
     /// The flag of a round.
@@ -110,7 +115,7 @@ mod tests {
     fn lines_take_turns_and_show_the_last_round_of_each() {
         let mut memory = [[0u64; LINE / 8]; 2];
         // SAFETY: two lines, used by this alone.
-        let lines = unsafe { Lines::<2>::at(memory.as_mut_ptr().cast()) };
+        let lines = unsafe { Lines::at(memory.as_mut_ptr().cast(), memory.len()) };
         for round in 1..=5 {
             lines.prefetch_with_data(round);
             assert!(!lines.line(round).is_reached(round));

@@ -49,7 +49,7 @@ use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
-use rounds::{LINES, Readers};
+use rounds::Readers;
 use stores::store_policy;
 
 /// Bytes of an area.
@@ -72,7 +72,8 @@ struct Places {
     lengths: usize,
     lines: usize,
     areas: usize,
-    /// How many areas there are.
+    /// How many lines and areas there are.
+    line_count: usize,
     area_count: usize,
     len: usize,
     /// Behind the first member's board.
@@ -85,10 +86,11 @@ impl Places {
         let dozing = left + n.next_multiple_of(LINE);
         let lengths = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
         let lines = lengths + (n * size_of::<u64>()).next_multiple_of(LINE);
-        let areas = (lines + Lines::<LINES>::BYTES).next_multiple_of(PAGE);
+        let line_count = rounds::lines(n);
+        let areas = (lines + Lines::bytes(line_count)).next_multiple_of(PAGE);
         let area_count = rounds::areas(n);
         let len = areas + area_count * AREA_STRIDE;
-        Self { dozing, lengths, lines, areas, area_count, len, hall: Hall::of(n, len) }
+        Self { dozing, lengths, lines, areas, line_count, area_count, len, hall: Hall::of(n, len) }
     }
 
     /// Bytes of a member's memory.
@@ -222,9 +224,9 @@ impl Board {
     }
 
     #[inline(always)]
-    fn lines(&self, member: usize) -> Lines<LINES> {
+    fn lines(&self, member: usize) -> Lines {
         // SAFETY: within the board, as for `begun`; behind the flags lies data.
-        unsafe { Lines::at(self.bases[member].wrapping_add(self.places.lines)) }
+        unsafe { Lines::at(self.bases[member].wrapping_add(self.places.lines), self.places.line_count) }
     }
 
     #[inline(always)]
@@ -256,7 +258,7 @@ impl Board {
     /// How many places of this kind a member uses in rotation.
     #[inline(always)]
     fn places(&self, spot: Spot) -> usize {
-        spot.places(self.places.area_count)
+        spot.places(self.places.area_count, self.places.line_count)
     }
 
     /// Scratch of so many bytes for a blocking call.

@@ -1,7 +1,7 @@
 //! The round that a member is in: room for its data, putting and publishing it, and taking the data
 //! of others. The layers above wait for what is missing.
 
-use super::rounds::{LINES, Plan, Readers, Round, Spot, Take};
+use super::rounds::{Plan, Readers, Round, Spot, Take};
 use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
@@ -41,7 +41,7 @@ impl Board {
 
     fn look_for_room(&mut self, spot: Spot) -> Option<usize> {
         let needed = self.needed(self.places(spot));
-        if self.needed(LINES) > self.since {
+        if self.needed(self.places.line_count) > self.since {
             // The rounds that used the line and the area last had the readers of this one, and all
             // members have ended what came before.
             match self.readers {

@@ -3,7 +3,7 @@
 //!
 //! In each round every member puts some of its data where all can read it (its *area*), publishes
 //! it, and takes what it needs from the areas of others. Each member uses several areas in rotation
-//! ([`areas`]), and [`LINES`] lines for data that fits beside the flag. With s places in rotation,
+//! ([`areas`]), and [`lines`] for data that fits beside the flag. With s places in rotation,
 //! this rule keeps data intact: a member begins round k only when its [`Readers`] have begun round
 //! k − s + 1, because then they have ended the round that used the same place. So the members of a
 //! chain may each be s − 1 rounds ahead of the next one, and the first one that much more of the
@@ -22,7 +22,7 @@ mod reductions;
 mod shown;
 mod unequal;
 
-pub(crate) use places::{LINES, Spot, areas, share};
+pub(crate) use places::{Spot, areas, lines, share};
 
 use crate::call::Call;
 use lapis_schedules::tree::Parts;

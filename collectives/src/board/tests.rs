@@ -4,7 +4,7 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-use super::rounds::{LINES, MEET_MEMBERS};
+use super::rounds::MEET_MEMBERS;
 use super::stores::store_policy;
 use super::{AREA_STRIDE, LINE, PAGE, Places};
 use crate::{By, Call, CollectiveError, Combine, Operator, Part, Team, Type};
@@ -244,7 +244,7 @@ fn nothing_on_a_board_overlaps() {
         let places = Places::of(n);
         assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
         assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
-        assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
+        assert!(places.lines + places.line_count * LINE <= places.areas, "{n} members: {places:?}");
         assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
         assert!(
             places.areas + places.area_count * AREA_STRIDE <= places.len && places.len.is_multiple_of(PAGE)

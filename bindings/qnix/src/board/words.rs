@@ -11,7 +11,7 @@ use lapis_core::sync::{AtomicU32, Ordering};
 pub(super) const WORDS: usize = 16;
 
 /// The lines of a word.
-type Turns = Lines<2>;
+const TURNS: usize = 2;
 
 /// What stands before a word's lines.
 #[repr(C)]
@@ -22,7 +22,7 @@ struct Label {
 }
 
 /// Bytes from one word to the next.
-const STRIDE: usize = LINE + Turns::BYTES;
+const STRIDE: usize = LINE + Lines::bytes(TURNS);
 
 /// Bytes of all words.
 pub(super) const BYTES: usize = WORDS * STRIDE;
@@ -42,9 +42,9 @@ impl Boards {
     }
 
     #[inline(always)]
-    fn turns(&self, place: usize, at: usize) -> Turns {
+    fn turns(&self, place: usize, at: usize) -> Lines {
         // SAFETY: within the board, as for `label`.
-        unsafe { Turns::at(self.word(place, at).wrapping_add(LINE)) }
+        unsafe { Lines::at(self.word(place, at).wrapping_add(LINE), TURNS) }
     }
 
     /// Which word of the task at a place is a group's. `None`: it knows the group not yet, or shows

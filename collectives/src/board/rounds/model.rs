@@ -1,7 +1,7 @@
 //! A model of the rounds of all members: who is able to go on does, in random orders.
 
-use super::places::LEAST_AREAS;
-use super::{LINES, Plan, Put, Readers, Round, Spot, Take};
+use super::places::{LEAST_AREAS, MOST_AREAS};
+use super::{Plan, Put, Readers, Round, Spot, Take};
 use crate::call::Call;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use lapis_schedules::{Buffer, Side, Span};
@@ -147,7 +147,7 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// How many areas members use in turns.
     pub(super) fn slots(&self) -> usize {
-        if self.room > 3 * self.n { LINES } else { LEAST_AREAS }
+        if self.room > 3 * self.n { MOST_AREAS } else { LEAST_AREAS }
     }
 
     /// Everybody goes on as long as that is possible, but a member that never begins.

@@ -1,9 +1,12 @@
 //! Where members put the data of a round, and how many such places each uses in rotation.
 
-/// The least number of areas per member.
-pub(super) const LEAST_AREAS: usize = 4;
+use super::MEET_MEMBERS;
 
-/// Areas of all members together, within [`LEAST_AREAS`] and [`LINES`] per member.
+/// The least number of areas per member, and the greatest.
+pub(super) const LEAST_AREAS: usize = 4;
+pub(super) const MOST_AREAS: usize = 32;
+
+/// Areas of all members together, within [`LEAST_AREAS`] and [`MOST_AREAS`] per member.
 const ALL_AREAS: usize = 128;
 
 /// Areas of each of `n` members: a power of two. Recently written data is in the writer's
@@ -11,12 +14,16 @@ const ALL_AREAS: usize = 128;
 /// the speed of a cache that both share. With enough areas, the data of an area has left both
 /// caches when the area is used again.
 pub(crate) fn areas(n: usize) -> usize {
-    (ALL_AREAS / n.next_power_of_two()).clamp(LEAST_AREAS, LINES)
+    (ALL_AREAS / n.next_power_of_two()).clamp(LEAST_AREAS, MOST_AREAS)
 }
 
-/// Lines of each member, with flags and short data. A root of short data may run ahead by so many
-/// rounds, less one, which saves task switches if tasks outnumber cores.
-pub(crate) const LINES: usize = 32;
+/// Lines of each of `n` members, with flags and short data: a power of two, and no less than the
+/// areas. A root or a member of a chain may run ahead by so many rounds, less one, which saves task
+/// switches if tasks outnumber cores. The lines of a small team stay in the first-level caches of
+/// those who read and write them: with 128, a barrier of two takes 102 ns instead of 72.
+pub(crate) fn lines(n: usize) -> usize {
+    if n < MEET_MEMBERS { MOST_AREAS } else { 128 }
+}
 
 /// The most bytes of each member in a row. Parts are read from one mapping in half the time that
 /// they take from as many areas.
@@ -42,10 +49,10 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// How many places of its kind a member with so many areas uses in rotation. Rows are free by
-    /// the rule of meetings; there the flag's line is what a member waits for.
+    /// How many places of its kind a member with so many areas and lines uses in rotation. Rows are
+    /// free by the rule of meetings; there the flag's line is what a member waits for.
     #[inline(always)]
-    pub(crate) fn places(self, areas: usize) -> usize {
-        if matches!(self, Self::Area(_)) { areas } else { LINES }
+    pub(crate) fn places(self, areas: usize, lines: usize) -> usize {
+        if matches!(self, Self::Area(_)) { areas } else { lines }
     }
 }
