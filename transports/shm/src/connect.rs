@@ -324,7 +324,7 @@ impl Shm {
         }
         let base = segment.header().base.load(Ordering::Relaxed);
         let Err(why) = probe(segment, base, who.pid) else { return Ok(()) };
-        if sys::has_ended(who.pid) {
+        if sys::has_ended(who.pid) || has_closed(segment) {
             // That says nothing of the others.
             return Ok(());
         }
@@ -363,8 +363,8 @@ impl Shm {
                 continue;
             }
             let Some(segment) = &peer.segment else { continue };
-            // SYNC: pairs with the closing of the peer: all that it sent is there.
-            if segment.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0 {
+            // All that it sent is there.
+            if has_closed(segment) {
                 self.lost(dense);
             }
         }
@@ -401,11 +401,7 @@ impl Shm {
     pub(crate) fn forget(&mut self, peer: PeerId) {
         let Some(dense) = self.outbox.find(peer) else { return };
         let ended = self.peers[dense].state == State::Down
-            || self.peers[dense].segment.as_ref().is_some_and(|s| {
-                // SYNC: pairs with the closing of the peer: it will not write to our lanes any
-                // more.
-                s.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
-            });
+            || self.peers[dense].segment.as_ref().is_some_and(has_closed);
         self.lost(dense);
         self.inbox.dying.retain(|&d| d != dense);
         let peer = &mut self.peers[dense];
@@ -415,6 +411,13 @@ impl Shm {
         self.peers[dense].segment = None;
         self.inbox.look_again();
     }
+}
+
+/// Whether the owner of a segment has closed its transport: it will not write to our lanes any more,
+/// and may have unmapped the segment.
+fn has_closed(segment: &Segment) -> bool {
+    // SYNC: pairs with the closing of the peer.
+    segment.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
 }
 
 /// Tries cross-memory attach both ways on the peer; says why not.
