@@ -70,8 +70,8 @@ impl Lines {
     ///
     /// # Safety
     /// There are [`bytes`](Self::bytes) for so many, aligned to 8, which are mapped as long as this
-    /// or a copy is used. They hold zeroes or what the member's own process stores, and are accessed
-    /// by this alone, but for the bytes of a line behind its [`Line`].
+    /// or a copy is used. They hold zeroes or what the member's own process stores. This alone
+    /// accesses them, but for the bytes of a line behind its [`Line`].
     #[inline(always)]
     pub unsafe fn at(first: *mut u8, count: usize) -> Self {
         debug_assert!(count.is_power_of_two());

@@ -42,7 +42,7 @@ int lapis_unregister(lapi_handle_t hndl, void *addr);
 #define LAPIS_ERR_COUNT     606 /* The counts of a collective are more than an address space, or a list of them is NULL. */
 #define LAPIS_ERR_TYPE      607 /* The type of a collective's elements is not one that Lapis knows. */
 #define LAPIS_ERR_OP        608 /* The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type. */
-#define LAPIS_ERR_BUFFER    609 /* An input or output of a collective is NULL although it has a length. */
+#define LAPIS_ERR_BUFFER    609 /* An input or output of a collective is NULL although it has a length, or another member can't read it. */
 #define LAPIS_ERR_REQUEST   610 /* The request is none of this context's, or is of another kind than the call wants. */
 #define LAPIS_ERR_BUSY      611 /* The request is under way, or another thread uses it. */
 

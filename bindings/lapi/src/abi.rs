@@ -1365,7 +1365,7 @@ pub const LAPIS_ERR_COUNT: c_int = 606;
 pub const LAPIS_ERR_TYPE: c_int = 607;
 /// The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type.
 pub const LAPIS_ERR_OP: c_int = 608;
-/// An input or output of a collective is NULL although it has a length.
+/// An input or output of a collective is NULL although it has a length, or another member can't read it.
 pub const LAPIS_ERR_BUFFER: c_int = 609;
 /// The request is none of this context's, or is of another kind than the call wants.
 pub const LAPIS_ERR_REQUEST: c_int = 610;

@@ -10,7 +10,7 @@ use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
 use crate::board::{Board, Buffers, Layouts, Reach, Rounds, Shown};
-use crate::error::{Cause, CollectiveError};
+use crate::error::{Cause, CollectiveError, Result};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
 use lapis_schedules::Script;
@@ -168,25 +168,8 @@ impl Engine {
                     }
                     Reach::End => return false,
                 };
-                let (fold, signature) = (&(*op).fold, (*op).signature);
-                let plan_shows = (&*rounds).shows();
-                let packs = (&*op).packs();
-                let layouts = (&mut (*op).layouts).as_deref_mut().filter(|_| !packs);
-                let layouts = layouts.map(|layouts| layouts as *mut dyn Layouts);
                 (*members).memory.busy = true;
-                let gone = match layouts {
-                    Some(layouts) => Rounds::go(rounds, board, &wake, &mut *layouts, fold, signature),
-                    None => {
-                        let buffers = Buffers { bases: (*op).bases, size: (&*rounds).element() };
-                        match plan_shows {
-                            false => Rounds::go(rounds, board, &wake, &mut { buffers }, fold, signature),
-                            true => {
-                                let mut data = Shown { buffers, board, context };
-                                Rounds::go(rounds, board, &wake, &mut data, fold, signature)
-                            }
-                        }
-                    }
-                };
+                let gone = Self::go_on(context, op, rounds, board, &wake);
                 (*members).memory.busy = false;
                 match gone {
                     Ok(true) if (&mut *rounds).enter(following) => (*op).bases[0] = (*op).bases[1],
@@ -198,6 +181,35 @@ impl Engine {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes the rounds of an operation's present part as far as possible: true if it is complete.
+    ///
+    /// # Safety
+    /// As for [`through_memory`](Self::through_memory); rounds and board are the operation's.
+    unsafe fn go_on(
+        context: &Context,
+        op: *mut Op,
+        rounds: *mut Rounds,
+        board: *mut Board,
+        wake: &dyn Fn(u32),
+    ) -> Result<bool> {
+        // SAFETY: the caller's promise; fields are used one by one, as rounds send messages, and
+        // these may come back.
+        unsafe {
+            let (fold, signature) = (&(*op).fold, (*op).signature);
+            let packs = (&*op).packs();
+            if let Some(layouts) = (&mut (*op).layouts).as_deref_mut().filter(|_| !packs) {
+                let layouts: *mut dyn Layouts = layouts;
+                return Rounds::go(rounds, board, wake, &mut *layouts, fold, signature);
+            }
+            let buffers = Buffers { bases: (*op).bases, size: (&*rounds).element() };
+            if (&*rounds).shows() {
+                let mut data = Shown { buffers, board, context };
+                return Rounds::go(rounds, board, wake, &mut data, fold, signature);
+            }
+            Rounds::go(rounds, board, wake, &mut { buffers }, fold, signature)
         }
     }
 

@@ -62,7 +62,7 @@ impl Context {
     /// # Safety
     /// `into` is writable for `len` bytes.
     pub unsafe fn read_memory(&self, target: PeerId, remote: u64, into: *mut u8, len: usize) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: `into` is writable by the contract above.
         self.usable().is_ok() && unsafe { self.locked().read_memory(target, remote, into, len) }
     }
 

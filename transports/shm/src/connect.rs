@@ -413,8 +413,8 @@ impl Shm {
     }
 }
 
-/// Whether the owner of a segment has closed its transport: it will not write to our lanes any more,
-/// and may have unmapped the segment.
+/// Whether the owner of a segment has closed its transport: it will not write to our lanes any
+/// more, and may have unmapped the segment.
 fn has_closed(segment: &Segment) -> bool {
     // SYNC: pairs with the closing of the peer.
     segment.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
