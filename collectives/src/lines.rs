@@ -51,16 +51,16 @@ impl Line {
     }
 }
 
-/// The lines of a member, as many as `N`. A member may begin a round if all have begun the one that
-/// comes `N - 1` before it; nobody reads its line any more then.
+/// The lines of a member, as many as `N`, which are `STEP` bytes apart. A member may begin a round
+/// if all have begun the one that comes `N - 1` before it; nobody reads its line any more then.
 #[derive(Clone, Copy)]
-pub struct Lines<const N: usize> {
+pub struct Lines<const N: usize, const STEP: usize = LINE> {
     first: *mut u8,
 }
 
-impl<const N: usize> Lines<N> {
+impl<const N: usize, const STEP: usize> Lines<N, STEP> {
     /// Bytes of all lines.
-    pub const BYTES: usize = N * LINE;
+    pub const BYTES: usize = N * STEP;
 
     /// The lines that begin at an address.
     ///
@@ -76,7 +76,7 @@ impl<const N: usize> Lines<N> {
     /// The first byte of a round's line.
     #[inline(always)]
     pub fn address(&self, round: u64) -> *mut u8 {
-        self.first.wrapping_add((round % N as u64) as usize * LINE)
+        self.first.wrapping_add((round % N as u64) as usize * STEP)
     }
 
     /// The flag of a round.

@@ -10,8 +10,9 @@ use lapis_core::sync::{AtomicU32, Ordering};
 /// Words of a board: groups beyond that show records.
 pub(super) const WORDS: usize = 16;
 
-/// The lines of a word.
-type Turns = Lines<2>;
+/// The lines of a word. Between far cores, barriers are faster with lines 512 bytes apart than with
+/// 128: a processor may fetch neighbours of a line that it reads.
+type Turns = Lines<2, { 4 * LINE }>;
 
 /// What stands before a word's lines.
 #[repr(C)]
