@@ -51,19 +51,20 @@ impl Line {
     }
 }
 
-/// The lines of a member. Of so many, a member may begin a round if all have begun the one that
-/// comes as many less one before it; nobody reads its line any more then.
+/// The lines of a member, which are `STEP` bytes apart. Of so many, a member may begin a round if
+/// all have begun the one that comes as many less one before it; nobody reads its line any more
+/// then.
 #[derive(Clone, Copy)]
-pub struct Lines {
+pub struct Lines<const STEP: usize = LINE> {
     first: *mut u8,
     /// Their number, less one.
     mask: u64,
 }
 
-impl Lines {
+impl<const STEP: usize> Lines<STEP> {
     /// Bytes of so many lines.
     pub const fn bytes(count: usize) -> usize {
-        count * LINE
+        count * STEP
     }
 
     /// The lines that begin at an address; their number is a power of two.
@@ -81,7 +82,7 @@ impl Lines {
     /// The first byte of a round's line.
     #[inline(always)]
     pub fn address(&self, round: u64) -> *mut u8 {
-        self.first.wrapping_add((round & self.mask) as usize * LINE)
+        self.first.wrapping_add((round & self.mask) as usize * STEP)
     }
 
     /// The flag of a round.
@@ -115,7 +116,7 @@ mod tests {
     fn lines_take_turns_and_show_the_last_round_of_each() {
         let mut memory = [[0u64; LINE / 8]; 2];
         // SAFETY: two lines, used by this alone.
-        let lines = unsafe { Lines::at(memory.as_mut_ptr().cast(), memory.len()) };
+        let lines = unsafe { <Lines>::at(memory.as_mut_ptr().cast(), memory.len()) };
         for round in 1..=5 {
             lines.prefetch_with_data(round);
             assert!(!lines.line(round).is_reached(round));

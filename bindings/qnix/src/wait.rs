@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::outbox::{self, Outbox};
 use crate::state::{Looks, State};
 use lapis_core::context::Access;
-use lapis_core::sync::{AtomicI32, spin_loop};
+use lapis_core::sync::AtomicI32;
 
 /// Looks for what a barrier waits for while no other thread may have the lock, and how often those
 /// are made, before everything is polled.
@@ -116,14 +116,8 @@ impl Node {
         if self.context.is_crowded() {
             return state;
         }
-        for round in 0..ROUNDS_OF_LOOKS {
-            // The first looks follow each other without a pause.
-            let pause = || {
-                if round > 0 {
-                    spin_loop()
-                }
-            };
-            if state.looks_for_words(LOOKS, pause) {
+        for _ in 0..ROUNDS_OF_LOOKS {
+            if state.looks_for_words(LOOKS) {
                 let mut out = Outbox::new();
                 if state.look_at_words(&mut out) {
                     state = self.told(state, &out);

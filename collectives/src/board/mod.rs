@@ -87,7 +87,7 @@ impl Places {
         let lengths = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
         let lines = lengths + (n * size_of::<u64>()).next_multiple_of(LINE);
         let line_count = rounds::lines(n);
-        let areas = (lines + Lines::bytes(line_count)).next_multiple_of(PAGE);
+        let areas = (lines + <Lines>::bytes(line_count)).next_multiple_of(PAGE);
         let area_count = rounds::areas(n);
         let len = areas + area_count * AREA_STRIDE;
         Self { dozing, lengths, lines, areas, line_count, area_count, len, hall: Hall::of(n, len) }
@@ -226,7 +226,7 @@ impl Board {
     #[inline(always)]
     fn lines(&self, member: usize) -> Lines {
         // SAFETY: within the board, as for `begun`; behind the flags lies data.
-        unsafe { Lines::at(self.bases[member].wrapping_add(self.places.lines), self.places.line_count) }
+        unsafe { <Lines>::at(self.bases[member].wrapping_add(self.places.lines), self.places.line_count) }
     }
 
     #[inline(always)]

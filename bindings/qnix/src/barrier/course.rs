@@ -9,6 +9,7 @@ use crate::groups::{Group, Groups};
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
 use crate::wire::{then, words_of};
+use lapis_core::sync::spin_loop;
 use lapis_core::{Context, Delivery, Incoming};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -208,8 +209,11 @@ impl State {
 
     /// Looks some times for what the first barrier of this process waits for. Says whether it is
     /// there, or does not come that way.
+    ///
+    /// It pauses after each look: where a line comes from far, looks in a row slow down the store
+    /// that they wait for.
     #[inline(always)]
-    pub(crate) fn looks_for_words(&mut self, looks: u32, pause: impl Fn()) -> bool {
+    pub(crate) fn looks_for_words(&mut self, looks: u32) -> bool {
         let Self { groups: Groups { known, waiting, .. }, board, .. } = self;
         let boards = board.as_ref().map(|writer| &**writer.boards());
         let group = waiting.first().and_then(|name| known.get_mut(*name));
@@ -218,7 +222,7 @@ impl State {
         (0..looks).any(|_| {
             let told = group.is_told(0, boards);
             if !told {
-                pause();
+                spin_loop();
             }
             told
         })

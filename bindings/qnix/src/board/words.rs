@@ -10,8 +10,12 @@ use lapis_core::sync::{AtomicU32, Ordering};
 /// Words of a board: groups beyond that show records.
 pub(super) const WORDS: usize = 16;
 
-/// The lines of a word.
+/// How many lines a word has. Between far cores, barriers are faster with lines 512 bytes apart than
+/// with 128: a processor may fetch neighbours of a line that it reads.
 const TURNS: usize = 2;
+
+/// The lines of a word.
+type Turns = Lines<{ 4 * LINE }>;
 
 /// What stands before a word's lines.
 #[repr(C)]
@@ -22,7 +26,7 @@ struct Label {
 }
 
 /// Bytes from one word to the next.
-const STRIDE: usize = LINE + Lines::bytes(TURNS);
+const STRIDE: usize = LINE + Turns::bytes(TURNS);
 
 /// Bytes of all words.
 pub(super) const BYTES: usize = WORDS * STRIDE;
@@ -42,9 +46,9 @@ impl Boards {
     }
 
     #[inline(always)]
-    fn turns(&self, place: usize, at: usize) -> Lines {
+    fn turns(&self, place: usize, at: usize) -> Turns {
         // SAFETY: within the board, as for `label`.
-        unsafe { Lines::at(self.word(place, at).wrapping_add(LINE), TURNS) }
+        unsafe { Turns::at(self.word(place, at).wrapping_add(LINE), TURNS) }
     }
 
     /// Which word of the task at a place is a group's. `None`: it knows the group not yet, or shows
