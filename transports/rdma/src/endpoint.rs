@@ -43,6 +43,8 @@ pub(crate) struct Endpoint {
     one_sided: OneSided,
     /// The longest message to receive.
     smallest: usize,
+    /// Whether its queue is to have a descriptor to sleep on.
+    descriptor: bool,
 }
 
 /// Registered memory; must be closed before the endpoint.
@@ -51,12 +53,13 @@ pub(crate) struct Registration {
 }
 
 impl Endpoint {
-    /// Opens everything that one endpoint needs. `smallest`: the longest message to receive.
+    /// Opens everything that one endpoint needs. `smallest`: the longest message to receive;
+    /// `descriptor`: whether one to sleep on is wanted.
     pub(crate) fn open(
         library: Library,
         info: Info,
-        peers: usize,
-        smallest: usize,
+        (peers, smallest): (usize, usize),
+        descriptor: bool,
     ) -> Result<Self, TransportError> {
         let mut this = Self {
             ep: ptr::null_mut(),
@@ -68,6 +71,7 @@ impl Endpoint {
             library,
             one_sided: OneSided::NONE,
             smallest,
+            descriptor,
         };
         this.find_one_sided();
         // What was opened before a failure is closed by `drop`.
@@ -150,10 +154,10 @@ impl Endpoint {
         }
     }
 
-    /// The completion queue: one to sleep on, where the provider has such.
+    /// The completion queue: one to sleep on, if that is wanted and the provider has such.
     fn open_queue(&mut self) -> Result<(), TransportError> {
         // SAFETY: the fabric and the domain are open, and closed after the queue.
-        let opened = unsafe { Queue::open(self.fabric, self.domain, true) };
+        let opened = unsafe { Queue::open(self.fabric, self.domain, self.descriptor) };
         match opened {
             Ok(queue) => self.queue = queue,
             Err(code) => self.check("opening the completion queue", -code)?,
