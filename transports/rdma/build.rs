@@ -15,7 +15,7 @@ fn main() {
             .header("libfabric.h")
             .allowlist_type("fi_.*|fid_.*")
             .allowlist_var("FI_.*")
-            .opaque_type("fi_collective_.*|fi_.*_collective|fi_hmem_.*|fi_poll.*")
+            .opaque_type("fi_collective_.*|fi_.*_collective|fi_hmem_.*|fi_cntr.*|fi_poll.*")
             .prepend_enum_name(false)
             .layout_tests(false)
             .derive_debug(false)

@@ -8,8 +8,11 @@ use lapis_core::error::LapiCode;
 use lapis_core::transport::{Declaration, Usage};
 
 /// What core and `lapis-info` read.
-pub(crate) const DECLARATION: Declaration =
-    Declaration { cost_ns: 2_000, usage: Usage::UserSpace, variables: &[PROVIDER, DOMAIN, ADDRESS] };
+pub(crate) const DECLARATION: Declaration = Declaration {
+    cost_ns: 2_000,
+    usage: Usage::UserSpace,
+    variables: &[PROVIDER, DOMAIN, ADDRESS, DESCRIPTOR],
+};
 
 /// Which provider of libfabric.
 pub(crate) const PROVIDER: Variable = Variable {
@@ -38,5 +41,16 @@ pub(crate) const ADDRESS: Variable = Variable {
     name: "LAPIS_RDMA_ADDR",
     help: "An address or name of this host, whose interface is to be used",
     more: "Several, up to eight and with commas in between, are one rail each.",
+    ..PROVIDER
+};
+
+/// Whether there is a descriptor to sleep on.
+pub(crate) const DESCRIPTOR: Variable = Variable {
+    name: "LAPIS_RDMA_DESCRIPTOR",
+    kind: Kind::Words("yes|no"),
+    default: Some("yes"),
+    help: "Whether waits that sleep do so on libfabric's descriptor, and not for a millisecond at a time",
+    more: "Over tcp;ofi_rxm of libfabric before 1.18 the descriptor makes each message and put slower, asleep or \
+           not; later ones hardly. Say no where waits are short or cores are not shared.",
     ..PROVIDER
 };

@@ -6,8 +6,8 @@ pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
     FI_ADDR_STR, FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
-    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_REMOTE_READ, FI_TRANSMIT, fi_addr_t, fi_av_attr,
-    fi_context2, fi_msg, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg,
+    fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library, close};
 use crate::provider;
@@ -43,6 +43,8 @@ pub(crate) struct Endpoint {
     one_sided: OneSided,
     /// The longest message to receive.
     smallest: usize,
+    /// Whether its queue is to have a descriptor to sleep on.
+    descriptor: bool,
 }
 
 /// Registered memory; must be closed before the endpoint.
@@ -51,12 +53,13 @@ pub(crate) struct Registration {
 }
 
 impl Endpoint {
-    /// Opens everything that one endpoint needs. `smallest`: the longest message to receive.
+    /// Opens everything that one endpoint needs. `smallest`: the longest message to receive;
+    /// `descriptor`: whether one to sleep on is wanted.
     pub(crate) fn open(
         library: Library,
         info: Info,
-        peers: usize,
-        smallest: usize,
+        (peers, smallest): (usize, usize),
+        descriptor: bool,
     ) -> Result<Self, TransportError> {
         let mut this = Self {
             ep: ptr::null_mut(),
@@ -68,6 +71,7 @@ impl Endpoint {
             library,
             one_sided: OneSided::NONE,
             smallest,
+            descriptor,
         };
         this.find_one_sided();
         // What was opened before a failure is closed by `drop`.
@@ -150,11 +154,10 @@ impl Endpoint {
         }
     }
 
-    /// The completion queue: one to sleep on, where the provider has such.
+    /// The completion queue: one to sleep on, if that is wanted and the provider has such.
     fn open_queue(&mut self) -> Result<(), TransportError> {
-        let by_counter = self.provider().ends_with(";ofi_rxm");
         // SAFETY: the fabric and the domain are open, and closed after the queue.
-        let opened = unsafe { Queue::open(self.fabric, self.domain, by_counter) };
+        let opened = unsafe { Queue::open(self.fabric, self.domain, self.descriptor) };
         match opened {
             Ok(queue) => self.queue = queue,
             Err(code) => self.check("opening the completion queue", -code)?,
@@ -176,10 +179,6 @@ impl Endpoint {
             let flags = u64::from(FI_TRANSMIT | FI_RECV);
             let code = bind(ep, self.queue.head(), flags);
             self.check("binding the completion queue", code)?;
-            if let Some(counter) = self.queue.counter() {
-                let code = bind(ep, counter, u64::from(FI_REMOTE_READ));
-                self.check("binding the counter to sleep on", code)?;
-            }
             let code = bind(ep, &raw mut (*self.av).fid, 0);
             self.check("binding the address vector", code)?;
             let control = (*(*ep).ops).control.ok_or_else(missing)?;

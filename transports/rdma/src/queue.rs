@@ -2,8 +2,8 @@
 
 use crate::ffi::{
     FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_REMOTE_CQ_DATA,
-    FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE, fi_cntr_attr, fi_cq_attr, fi_cq_data_entry,
-    fi_cq_err_entry, fi_wait_obj, fid, fid_cntr, fid_cq, fid_domain, fid_fabric,
+    FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE, fi_cq_attr, fi_cq_data_entry,
+    fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain, fid_fabric,
 };
 use crate::library::close;
 use std::ffi::c_void;
@@ -40,14 +40,8 @@ pub(crate) enum Read {
 }
 
 /// See the module. Used by one thread at a time.
-///
-/// A queue with a descriptor writes to it with each completion, whether anybody sleeps or not, and
-/// reads it again. rxm lets whoever waits for a counter sleep on the connections themselves. So the
-/// queue has no descriptor there, and a counter that nothing counts has one.
 pub(crate) struct Queue {
     cq: *mut fid_cq,
-    /// What is slept on in place of the queue, if not null.
-    counter: *mut fid_cntr,
     fabric: *mut fid_fabric,
     /// Becomes readable when something ends, after [`may_sleep`](Self::may_sleep) has said yes.
     fd: Option<RawFd>,
@@ -56,43 +50,26 @@ pub(crate) struct Queue {
 impl Queue {
     /// In place of a queue that is not open yet.
     pub(crate) fn none() -> Self {
-        Self { cq: ptr::null_mut(), counter: ptr::null_mut(), fabric: ptr::null_mut(), fd: None }
+        Self { cq: ptr::null_mut(), fabric: ptr::null_mut(), fd: None }
     }
 
-    /// Opens a queue with a descriptor, or one without where the provider has none. With
-    /// `by_counter` the descriptor is a counter's, which the endpoint must be
-    /// [bound](Self::counter) to.
+    /// Opens a queue with a descriptor, or one without if none is wanted or the provider has none.
     ///
     /// # Safety
     /// Both are open, and are closed after the queue.
     pub(crate) unsafe fn open(
         fabric: *mut fid_fabric,
         domain: *mut fid_domain,
-        by_counter: bool,
+        descriptor_wanted: bool,
     ) -> Result<Self, i32> {
-        // SAFETY: as this function demands.
-        let open = |kind| unsafe { open_cq(domain, kind) };
-        let mut queue = Self { fabric, ..Self::none() };
-        // SAFETY: as this function demands.
-        if by_counter && let Ok(counter) = unsafe { open_counter(domain) } {
-            (queue.counter, queue.fd) = (counter, descriptor(counter.cast()));
-            if queue.fd.is_some() {
-                queue.cq = open(FI_WAIT_NONE).inspect_err(|_| queue.close_counter())?;
-                return Ok(queue);
-            }
-            queue.close_counter();
+        let open = |kind| {
+            // SAFETY: as this function demands.
+            unsafe { open_cq(domain, kind) }
+        };
+        if descriptor_wanted && let Ok(cq) = open(FI_WAIT_FD) {
+            return Ok(Self { cq, fabric, fd: descriptor(cq.cast()) });
         }
-        match open(FI_WAIT_FD) {
-            Ok(cq) => (queue.cq, queue.fd) = (cq, descriptor(cq.cast())),
-            Err(_) => queue.cq = open(FI_WAIT_NONE)?,
-        }
-        Ok(queue)
-    }
-
-    /// The counter that the endpoint is to be bound to, for reads of peers', which no provider
-    /// that has it counts.
-    pub(crate) fn counter(&self) -> Option<*mut fid> {
-        (!self.counter.is_null()).then_some(self.counter.cast())
+        Ok(Self { cq: open(FI_WAIT_NONE)?, fabric, fd: None })
     }
 
     /// Closes the queue. Nothing is open from here on.
@@ -104,18 +81,10 @@ impl Queue {
         // SAFETY: it was opened once, and is null from here on; every libfabric object begins with
         // its head.
         unsafe { close(cq.cast()) };
-        self.close_counter();
         *self = Self::none();
     }
 
-    fn close_counter(&mut self) {
-        let counter = std::mem::replace(&mut self.counter, ptr::null_mut());
-        // SAFETY: it was opened once, is null from here on, and no endpoint uses it: there is none
-        // yet, or none any more.
-        unsafe { close(counter.cast()) };
-    }
-
-    /// What becomes readable when something ends; `None` where this provider can't tell.
+    /// What becomes readable when something ends; `None` where nothing does.
     pub(crate) fn fd(&self) -> Option<RawFd> {
         self.fd
     }
@@ -128,7 +97,7 @@ impl Queue {
             // Nobody sleeps on it, and libfabric 1.17 looks for what it would sleep on.
             return true;
         }
-        let mut heads = [self.counter().unwrap_or(self.head())];
+        let mut heads = [self.head()];
         // SAFETY: fabric and queue are open; the array has one entry.
         unsafe {
             let Some(try_wait) = (*(*self.fabric).ops).trywait else { return false };
@@ -261,22 +230,7 @@ unsafe fn open_cq(domain: *mut fid_domain, kind: fi_wait_obj) -> Result<*mut fid
     if code == 0 { Ok(cq) } else { Err(-code) }
 }
 
-/// # Safety
-/// The domain is open.
-unsafe fn open_counter(domain: *mut fid_domain) -> Result<*mut fid_cntr, i32> {
-    // SAFETY: all zeros is a value of this plain struct.
-    let mut attributes: fi_cntr_attr = unsafe { std::mem::zeroed() };
-    attributes.wait_obj = FI_WAIT_FD;
-    let mut counter = ptr::null_mut();
-    // SAFETY: the caller's promise; the attributes outlive the call.
-    let code = unsafe {
-        let open = (*(*domain).ops).cntr_open.ok_or(libc::ENOSYS)?;
-        open(domain, &mut attributes, &mut counter, ptr::null_mut())
-    };
-    if code == 0 { Ok(counter) } else { Err(-code) }
-}
-
-/// The descriptor of an open queue or counter with such a wait object, whose head this is.
+/// The descriptor of an open queue with such a wait object, whose head this is.
 fn descriptor(head: *mut fid) -> Option<RawFd> {
     let mut fd: RawFd = -1;
     // SAFETY: the object is open; one with this kind of wait object writes an int.

@@ -36,9 +36,15 @@ pub(crate) struct Rail {
 }
 
 impl Rail {
-    /// Opens an endpoint. `at`: its number among this task's.
-    pub(crate) fn open(library: Library, info: Info, tasks: u32, at: usize) -> Result<Self, TransportError> {
-        let mut endpoint = Endpoint::open(library, info, tasks as usize, SIZE)?;
+    /// Opens an endpoint. `at`: its number among this task's; `descriptor`: whether one to sleep on
+    /// is wanted.
+    pub(crate) fn open(
+        library: Library,
+        info: Info,
+        (tasks, at): (u32, usize),
+        descriptor: bool,
+    ) -> Result<Self, TransportError> {
+        let mut endpoint = Endpoint::open(library, info, (tasks as usize, SIZE), descriptor)?;
         let entry = Entry { network: address::network(&endpoint.network()), address: endpoint.name()? };
         let sender = Sender::new(&mut endpoint, SEND_KEY)?;
         let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;

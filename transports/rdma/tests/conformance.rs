@@ -11,6 +11,17 @@ mod tcp {
     );
 }
 
+/// The same without a descriptor to sleep on.
+const NAPS: Options = &[
+    ("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm"),
+    ("LAPIS_RDMA_ADDR", "127.0.0.1"),
+    ("LAPIS_RDMA_DESCRIPTOR", "no"),
+];
+
+mod naps {
+    lapis_conformance::conformance_tests!(together: lapis_rdma::table(), options: crate::NAPS);
+}
+
 /// Two rails of the loopback interface.
 const RAILS: Options = &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm"), ("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2")];
 

@@ -3,6 +3,7 @@
 use super::Rdma;
 use super::slots::SlotsOfPeers;
 use crate::address::Card;
+use crate::declaration::DESCRIPTOR;
 use crate::header::End;
 use crate::library::Library;
 use crate::links::Links;
@@ -39,9 +40,10 @@ fn rails(
     params: &OpenParams<'_>,
 ) -> Result<(Vec<Rail>, Troubles), TransportError> {
     let infos = provider::choose(&library, &Wanted::of(host)?)?;
+    let descriptor = host.word(&DESCRIPTOR)? != Some("no");
     let mut rails = Vec::with_capacity(infos.len());
     for (at, info) in infos.into_iter().enumerate() {
-        rails.push(Rail::open(library, info, params.tasks, at)?);
+        rails.push(Rail::open(library, info, (params.tasks, at), descriptor)?);
     }
     let mut troubles = Troubles::default();
     let first = rails[0].endpoint.domain_name();
