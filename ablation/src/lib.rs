@@ -40,6 +40,8 @@ optimizations! {
     SlotPrefetch = "slot_prefetch",
     /// Handling several messages of a stream before whoever waits is asked.
     StreamTurns = "stream_turns",
+    /// Rests of a stream's reader that has caught up with its writer.
+    StreamRests = "stream_rests",
     /// Pauses before the first look for an answer, and between the next ones.
     AnswerPauses = "answer_pauses",
     /// Several looks of a call that polls once while an answer is due.

@@ -404,6 +404,7 @@ impl Locked<'_> {
                         // messages later, when everything is looked at.
                         let Some(now) = self.lanes_of_idle() else { return Ok(None) };
                         (lanes, looks, for_answer) = (now, 0, false);
+                        self.links.inbound.rest_behind_writer();
                     }
                 }
             }
@@ -473,7 +474,8 @@ impl Locked<'_> {
             }
         }
         self.dispatching = 0;
-        self.links.inbound.end_turn(most - left);
+        // What fits a slot is written as fast as it is looked for.
+        self.links.inbound.end_turn(most - left, left > 0 && len > INLINE);
         let worked = self.has_work();
         if worked {
             self.advance();

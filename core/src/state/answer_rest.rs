@@ -81,16 +81,22 @@ impl Default for AnswerRest {
 }
 
 impl AnswerRest {
-    /// Rests. A step is a multiplication that waits for the one before, which takes less than a
-    /// nanosecond on each of today's processors: pauses take 10 to 50, and two may be too few where
-    /// three are too many.
+    /// Rests before a look for an answer.
+    #[inline(always)]
+    pub(crate) fn rest(&self) {
+        Self::rest_for(self.steps);
+    }
+
+    /// Rests for so many steps. A step is a multiplication that waits for the one before, which
+    /// takes about a nanosecond on each of today's processors: pauses take 10 to 50, and two may be
+    /// too few where three are too many.
     ///
     /// Not inlined, so that `cargo xtask bench instructions` can leave it out: how long a task
     /// rests depends on time.
     #[inline(never)]
-    pub(crate) fn rest(&self) {
+    pub(crate) fn rest_for(steps: u16) {
         let mut product = black_box(3_u64);
-        for _ in 0..self.steps {
+        for _ in 0..steps {
             product = product.wrapping_mul(product) | 1;
         }
         black_box(product);

@@ -23,6 +23,10 @@ const STREAM: u16 = 4;
 /// can be late.
 const STREAM_TURN: u32 = 16;
 
+/// How long the reader of a stream rests that has caught up with its writer, in steps of
+/// [`AnswerRest::rest_for`]: some messages are written meanwhile, and few lanes get full.
+const BEHIND_WRITER: u16 = 512;
+
 /// The lanes that this task reads.
 #[derive(Default)]
 pub(crate) struct Inbound {
@@ -37,6 +41,8 @@ pub(crate) struct Inbound {
     rest: AnswerRest,
     /// Messages since something was sent, as far as they count.
     unanswered: u16,
+    /// All of a stream that was there has been handled, and nothing has been looked for since.
+    caught_up: bool,
 }
 
 impl Inbound {
@@ -74,10 +80,22 @@ impl Inbound {
         handled >= STREAM_TURN.into()
     }
 
-    /// So many have been handled.
+    /// So many have been handled. `caught_up`: more were allowed, and they were of those that take
+    /// their writer longer than a look.
     #[inline(always)]
-    pub(crate) fn end_turn(&mut self, handled: u32) {
+    pub(crate) fn end_turn(&mut self, handled: u32, caught_up: bool) {
         self.since += handled;
+        self.caught_up = caught_up;
+    }
+
+    /// Rests before a look, if it is the first one after the reader of a stream has caught up with
+    /// its writer. Each look takes a line away from the writer, who is about to write there: a
+    /// reader that looks for one message after the other slows the stream down for both.
+    #[inline(always)]
+    pub(crate) fn rest_behind_writer(&mut self) {
+        if std::mem::take(&mut self.caught_up) && !without(Optimization::StreamRests) {
+            AnswerRest::rest_for(BEHIND_WRITER);
+        }
     }
 
     /// Rests before a look, if it is the first one after something was sent. The core is not
@@ -166,8 +184,23 @@ mod tests {
     /// Handles messages as long as a turn allows; gives how many.
     fn turn(inbound: &mut Inbound) -> u32 {
         let most = inbound.begin_turn();
-        inbound.end_turn(most);
+        inbound.end_turn(most, false);
         most
+    }
+
+    #[test]
+    fn who_has_caught_up_with_a_stream_rests_once_and_others_never() {
+        let mut inbound = Inbound::default();
+        turn(&mut inbound);
+        assert!(!inbound.caught_up, "more is there, mostly");
+        inbound.begin_turn();
+        inbound.end_turn(1, true);
+        assert!(inbound.caught_up);
+        inbound.rest_behind_writer();
+        assert!(!inbound.caught_up, "the next look is made at once");
+        inbound.end_turn(1, true);
+        turn(&mut inbound);
+        assert!(!inbound.caught_up, "more came before the rest");
     }
 
     #[test]

@@ -82,12 +82,17 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[(INBOUND, "const STREAM"), (INBOUND, "const STREAM_TURN")],
         },
         Trial {
+            which: StreamRests,
+            figures: &[shm("am_rate", &[8, 200, 1024])],
+            code: &[(INBOUND, "const BEHIND_WRITER"), (INBOUND, "fn rest_behind_writer")],
+        },
+        Trial {
             which: AnswerPauses,
             figures: &[shm("am_lat", &[8, 64])],
             code: &[
                 (ANSWER_REST, "struct AnswerRest"),
                 (ANSWER_REST, "impl AnswerRest"),
-                (INBOUND, "fn rest"),
+                (INBOUND, "fn rest("),
                 (INBOUND, "fn answered"),
                 (LANES, "fn pause_for_answer"),
             ],
