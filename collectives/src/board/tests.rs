@@ -162,7 +162,7 @@ fn long_parts(team: &Team, count: usize, round: usize) {
 
 #[test]
 fn members_read_long_parts_from_each_others_inputs() {
-    for n in [3, 9] {
+    for n in [3, 4, 9] {
         job(n, SHM, |context| {
             let team = Team::world(context).unwrap();
             for (round, count) in [1, 8191, 8192, 9000, 40_000].into_iter().cycle().take(15).enumerate() {
@@ -183,7 +183,7 @@ fn reads(team: &Team) -> bool {
 
 #[test]
 fn an_input_that_can_not_be_read_is_an_error_at_all_members() {
-    job(3, SHM, |context| {
+    job(4, SHM, |context| {
         let team = Team::world(context).unwrap();
         team.barrier().unwrap();
         if !reads(&team) {
@@ -194,7 +194,7 @@ fn an_input_that_can_not_be_read_is_an_error_at_all_members() {
         let hole = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                3 * count,
+                4 * count,
                 libc::PROT_NONE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
                 -1,
@@ -212,7 +212,7 @@ fn an_input_that_can_not_be_read_is_an_error_at_all_members() {
             matches!(error, CollectiveError::Unreadable { from: 1, .. } | CollectiveError::Broken { .. });
         assert!(expected, "{error}");
         // SAFETY: it was mapped above.
-        assert_eq!(unsafe { libc::munmap(hole, 3 * count) }, 0);
+        assert_eq!(unsafe { libc::munmap(hole, 4 * count) }, 0);
     });
 }
 

@@ -11,8 +11,10 @@ use crate::call::Call;
 use lapis_ablation::{Optimization, without};
 use lapis_schedules::Span;
 
-/// Parts of at least so many bytes are shown.
+/// Parts of at least so many bytes are shown, in teams of so many members. For three, whose areas
+/// are longer, two copies by loads and stores are faster than one by the kernel.
 const SHOW_FROM: usize = 64 << 10;
+const SHOW_MEMBERS: usize = 4;
 
 impl Plan<'_> {
     /// The plan of members that can read each other's memory. It differs for calls whose parts are
@@ -21,7 +23,7 @@ impl Plan<'_> {
     pub(crate) fn showing(self) -> Self {
         match self.call {
             Call::AllToAll { count } | Call::Scatter { count, .. }
-                if count >= SHOW_FROM && !without(Optimization::ShownInputs) =>
+                if count >= SHOW_FROM && self.n >= SHOW_MEMBERS && !without(Optimization::ShownInputs) =>
             {
                 self.shown()
             }
