@@ -10,8 +10,8 @@ use lapis_core::sync::{AtomicU32, Ordering};
 /// Words of a board: groups beyond that show records.
 pub(super) const WORDS: usize = 16;
 
-/// How many lines a word has. Between far cores, barriers are faster with lines 512 bytes apart than
-/// with 128: a processor may fetch neighbours of a line that it reads.
+/// How many lines a word has. Between far cores, barriers are faster with lines 512 bytes apart
+/// than with 128: a processor may fetch neighbours of a line that it reads.
 const TURNS: usize = 2;
 
 /// The lines of a word.
