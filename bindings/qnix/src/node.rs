@@ -107,8 +107,8 @@ impl Node {
         state.leaves_lists(self.context.task(), self.context.tasks(), &mut out);
         drop(state);
         outbox::send(&self.context, &out);
-        // Whoever died is no reason to stay.
-        let _ = self.context.fence();
+        // What the others wait for arrives before the end is told, also if somebody has died.
+        let _ = self.context.fence_reachable();
         for task in 0..self.context.tasks() {
             let (gone, messages) = {
                 let state = self.lock();

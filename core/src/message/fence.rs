@@ -23,6 +23,13 @@ struct Mark {
     operations: u32,
 }
 
+/// With whom to fence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    All,
+    Reachable,
+}
+
 impl Context {
     /// Waits until the data of everything that this task has begun is at its destination.
     ///
@@ -35,11 +42,23 @@ impl Context {
     /// that runs inline.
     #[doc(alias = "LAPI_Fence")]
     pub fn fence(&self) -> Result<()> {
+        self.fence_with(Whom::All)
+    }
+
+    /// The same, with the tasks that can be reached: who is gone, or goes meanwhile, is left out.
+    ///
+    /// # Errors
+    /// The context can't be used, or may not wait here.
+    pub fn fence_reachable(&self) -> Result<()> {
+        self.fence_with(Whom::Reachable)
+    }
+
+    fn fence_with(&self, whom: Whom) -> Result<()> {
         self.usable()?;
         self.may_wait("fence")?;
         // SYNC: SeqCst: direct stores to windows are globally visible before anything that follows.
         fence(Ordering::SeqCst);
-        let marks = self.locked().mark_all()?;
+        let marks = self.locked().mark_all(whom)?;
         if marks.is_empty() {
             return Ok(());
         }
@@ -48,7 +67,8 @@ impl Context {
                 let peer = &state.peers[mark.peer];
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
                     && peer.answered.reached(mark.operations);
-                if !done {
+                let lives = peer.state == PeerState::Up && peer.life == mark.life;
+                if !done && (lives || whom == Whom::All) {
                     return match peer.state {
                         PeerState::Up if peer.life == mark.life => Ok(None),
                         // It has purged this task, or was started anew: nobody will answer.
@@ -78,8 +98,8 @@ impl Context {
 
 impl Locked<'_> {
     /// Asks every peer that has something of ours to do, and says what to wait for.
-    fn mark_all(&mut self) -> Result<Vec<Mark>> {
-        let mut marks = Vec::new();
+    fn mark_all(&mut self, whom: Whom) -> Result<Vec<Mark>> {
+        let (mut marks, mut left_out) = (Vec::new(), false);
         // Looking at all peers takes longer than the barrier of a global fence.
         let begun = Begun { packets: self.packets_sent(), operations: self.peers.operations_begun };
         if self.peers.all_done_at == Some(begun) && self.sending.keeps_nothing() {
@@ -98,13 +118,21 @@ impl Locked<'_> {
             if p.state == PeerState::Purged {
                 continue; // What was purged is given up; nobody waits for it.
             }
+            if whom == Whom::Reachable && p.state != PeerState::Up {
+                left_out = true;
+                continue;
+            }
             if unconfirmed {
-                self.send_packet(peer, &Header::new(Kind::Fence, 0, u64::from(messages)), &[], &[])?;
+                let header = Header::new(Kind::Fence, 0, u64::from(messages));
+                match self.send_packet(peer, &header, &[], &[]) {
+                    Err(_) if whom == Whom::Reachable => left_out = true,
+                    sent => sent?,
+                }
             }
             marks.push(Mark { peer, life, messages, operations });
         }
         // What was begun but waits for room is no packet yet.
-        if marks.is_empty() && self.sending.keeps_nothing() {
+        if marks.is_empty() && !left_out && self.sending.keeps_nothing() {
             self.peers.all_done_at = Some(begun);
         }
         Ok(marks)
