@@ -327,15 +327,15 @@ fn a_long_message_comes_by_a_lane_or_without_the_help_of_a_sender_that_does_not_
         pair.receive(|_| false);
     }
     // Whoever calls in time brings the bytes itself, unless this machine is very busy.
-    let asked = pair.peer().busy == 0;
+    let asked = pair.peer().busy.left == 0;
     // The sender has announced the message, and calls no more when the receiver has heard of it.
     let begun = |to: &Port| to.peers.iter().any(|peer| peer.ins[0].current.is_some());
     pair.send();
     pair.receive(begun);
-    assert!(pair.peer().busy > 0, "it was copied without the sender");
-    let before = pair.peer().busy;
+    assert!(pair.peer().busy.left > 0, "it was copied without the sender");
+    let before = pair.peer().busy.left;
     pair.send();
     pair.receive(begun);
-    assert_eq!(pair.peer().busy, before - 1, "the next one is copied at once");
+    assert_eq!(pair.peer().busy.left, before - 1, "the next one is copied at once");
     eprintln!("parts came by the lane: {asked}");
 }

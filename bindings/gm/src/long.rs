@@ -17,8 +17,34 @@ use lapis_core::transport::copy::copy_long;
 /// program that calls brings them in a microsecond.
 const PATIENCE: Nanos = 50_000;
 
-/// So many messages are copied at once after one whose sender has brought nothing.
-const BUSY: u32 = 16;
+/// Most messages that are copied at once after one whose sender has brought nothing.
+const MOST_COPIED_AT_ONCE: u32 = 16;
+
+/// What is known of a sender whose program may be busy with something else than calls that bring
+/// the parts of its messages.
+#[derive(Debug, Default)]
+pub(crate) struct Busy {
+    /// So many messages are copied without waiting for it.
+    pub(crate) left: u32,
+    /// How many those were the last time: twice as many the next time. A sender that has only lost
+    /// its core for a moment brings what follows the next message.
+    last: u32,
+}
+
+impl Busy {
+    /// It has brought nothing of a message in time.
+    fn has_brought_nothing(&mut self) {
+        self.last = (2 * self.last).clamp(1, MOST_COPIED_AT_ONCE);
+        self.left = self.last;
+    }
+
+    /// Whether the next message is to be copied without waiting for it.
+    fn copies_at_once(&mut self) -> bool {
+        let at_once = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        at_once
+    }
+}
 
 impl Port {
     /// Where a long message of a peer's can be copied from, past the window.
@@ -37,9 +63,7 @@ impl Port {
     /// Until when a long message's bytes are waited for that its sender brings by a lane: both
     /// programs then copy at the same time. `None`: they are copied out of its memory at once.
     fn awaited(&mut self, peer: usize) -> Option<Nanos> {
-        let busy = &mut self.peers[peer].busy;
-        if *busy > 0 {
-            *busy -= 1;
+        if self.peers[peer].busy.copies_at_once() {
             return None;
         }
         self.net.outlets.near(peer)?;
@@ -71,10 +95,13 @@ impl Port {
         // SAFETY: within the buffer that the program has provided, or within registered memory.
         unsafe { copy_long(bytes.as_ptr(), place(to + head.a), bytes.len()) };
         let moved = current.moved + bytes.len() as u64;
-        let stream = &mut self.peers[peer].ins[priority];
+        let peer_of = &mut self.peers[peer];
         if moved < current.len {
-            stream.current = Some(Current { moved, ..current });
+            peer_of.ins[priority].current = Some(Current { moved, ..current });
             return;
+        }
+        if current.awaited.is_some() {
+            peer_of.busy = Busy::default();
         }
         self.is_there(peer, priority, &current);
     }
@@ -112,8 +139,7 @@ impl Port {
             if self.net.now() < until {
                 return;
             }
-            // The program is busy with something else: its next messages are copied at once.
-            self.peers[peer].busy = BUSY;
+            self.peers[peer].busy.has_brought_nothing();
             current.awaited = None;
         }
         let Some(to) = self.place_of(&current) else {

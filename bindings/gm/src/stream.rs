@@ -1,6 +1,7 @@
 //! What a port keeps for another port: two streams out, two in.
 
 use crate::direct::Remote;
+use crate::long::Busy;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -308,9 +309,8 @@ pub(crate) struct Peer {
     pub(crate) unanswered: Option<Unanswered>,
     /// Its messages can't be copied from its memory: the system has refused.
     pub(crate) refuses_copies: bool,
-    /// Its program has not made the calls that bring parts: so many messages are copied without
-    /// asking for them.
-    pub(crate) busy: u32,
+    /// Whether its program makes the calls that bring parts of long messages.
+    pub(crate) busy: Busy,
     /// It is in the list of those whom the next poll looks after.
     pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
@@ -333,7 +333,7 @@ impl Peer {
             ask_again: 0,
             unanswered: None,
             refuses_copies: false,
-            busy: 0,
+            busy: Busy::default(),
             stirred: false,
             out: Default::default(),
             ins: Default::default(),
