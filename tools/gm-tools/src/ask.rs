@@ -22,7 +22,7 @@ pub struct Figure {
     pub length: u64,
     /// Microseconds from one port to the other: half a round trip.
     pub latency_us: f64,
-    /// Millions of bytes a second, one way, as many messages under way as there are tokens.
+    /// Millions of bytes a second, one way, with many messages under way.
     pub bandwidth_mbs: f64,
     /// Messages a second of these.
     pub messages_per_second: f64,

@@ -7,6 +7,11 @@ use lapis_adapters::protocol::PORTS;
 
 /// Buffers for messages that come one behind the other. GM has tokens for as many of each size.
 const BUFFERS: u32 = 8;
+/// Messages that are under way at once: GM has tokens for some more,
+const MOST_UNDER_WAY: u64 = 48;
+/// and as many bytes of them, but at least a message for each buffer: the memory of more would not
+/// stay in the processor's caches.
+const BYTES_UNDER_WAY: u64 = 4 << 20;
 /// Size classes are smaller numbers.
 const SIZES: usize = 32;
 /// The size class of orders and of the word that they have been taken.
@@ -147,7 +152,8 @@ impl Session {
 
     /// Sends a message of so many bytes, once there is a token.
     pub(crate) fn send(&mut self, to: Target, length: u64) -> Result<(), Trouble> {
-        while self.pending >= 48 {
+        let fit = BYTES_UNDER_WAY / length.max(1);
+        while self.pending >= fit.clamp(BUFFERS.into(), MOST_UNDER_WAY) {
             self.step(false)?;
         }
         let mut message = self.spare.pop().unwrap_or_default();
@@ -176,7 +182,8 @@ impl Session {
             }
             Some(Event::Sent { message, status, .. }) => {
                 self.pending -= 1;
-                if self.spare.len() < BUFFERS as usize && message.len() <= LONGEST as usize {
+                // New memory for each message would be measured, too.
+                if self.spare.len() < MOST_UNDER_WAY as usize && message.len() <= LONGEST as usize {
                     self.spare.push(message);
                 }
                 if status == Status::Success { Ok(()) } else { Err(Trouble::Gm("gm_send", status)) }

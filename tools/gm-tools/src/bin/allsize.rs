@@ -9,7 +9,8 @@ use std::time::Duration;
 
 const AFTER: &str = "\
 Start it without --host on one node, where it answers, and with --host on the other, where it measures. The lengths are 0 and those \
-that fill a size class: 2^n - 8. Latency is half a round trip. For bandwidth as many messages are under way as GM has tokens for.
+that fill a size class: 2^n - 8. Latency is half a round trip. For bandwidth 48 messages are under way, of long ones 4 MiB, but at \
+least 8 messages.
 
 Between two nodes of one host: `lapis-nsd --node left --node right`; `LAPIS_GM_NODE=left gm_allsize`; `LAPIS_GM_NODE=right gm_allsize \
 --host left`.
