@@ -115,6 +115,7 @@ impl Locked<'_> {
 
     /// Tries to pass a packet in two pieces to the engine of a peer's link. It should fit a
     /// datagram, but need not: the engine splits it.
+    #[inline]
     pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
         let unheard = self.peers[peer].unheard;

@@ -10,7 +10,7 @@ use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, TrustedSource, Wait
 use crate::Context;
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::context::State;
+use crate::context::{ShortSection, State};
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Route};
 use crate::transport::{Caps, PeerId, Status};
@@ -152,6 +152,16 @@ impl Context {
     #[inline(never)]
     fn try_send_locked(&self, message: &Aside<'_>) -> bool {
         self.locked().am_short(&message.short()) == Attempt::Sent
+    }
+
+    /// Sends a message that no lane takes, through the transport's table.
+    #[inline(never)]
+    pub(super) fn go_by_table(&self, section: ShortSection<'_>, message: &Aside<'_>) -> Attempt {
+        let mut locked = section.keep();
+        if self.usable().is_err() {
+            return Attempt::Unfit;
+        }
+        locked.am_short_by_table(message)
     }
 
     /// [`am_send`](Self::am_send) with a wish about bulk transfer.

@@ -98,6 +98,12 @@ impl State {
         Some(news)
     }
 
+    /// Whether no lane leads to a task: as with all that datagrams lead to.
+    #[inline(always)]
+    fn has_no_lane(&self, target: PeerId) -> bool {
+        self.peers.get(target).is_none_or(|peer| peer.lane.is_none())
+    }
+
     /// A message of so many bytes of data has gone into its target's lane.
     #[inline(always)]
     pub(super) fn sent_in_lane(&mut self, data: usize) {
@@ -252,6 +258,7 @@ impl Context {
         };
         match sent {
             Some(0) => Attempt::Sent,
+            None if section.has_no_lane(message.target) => self.go_by_table(section, &message.aside()),
             sent => self.send_in_section_slow(section, &message.aside(), sent),
         }
     }
@@ -296,11 +303,9 @@ impl Context {
         message: &Aside<'_>,
         sent: Option<u32>,
     ) -> Attempt {
-        let mut locked = section.keep();
         match sent {
-            Some(news) => locked.attend(message.short().target, news),
-            None if self.usable().is_ok() => locked.am_short_by_table(message),
-            None => Attempt::Unfit,
+            Some(news) => section.keep().attend(message.short().target, news),
+            None => self.go_by_table(section, message),
         }
     }
 }
