@@ -245,7 +245,7 @@ fn call(input: &mut Input<'_>, (here, gone, key): (u64, u64, u64), vector: u64, 
         21 => drop(acp_insert_map(map, pair)),
         22 => drop((acp_retrieve_map(map, pair), acp_retrieve_map(wild, pair), acp_insert_map(wild, pair))),
         _ => {
-            drop((acp_isready_segbuf(handle), acp_ack_segbuf(handle), acp_register_memory(null_mut(), 8, 0)))
+            _ = (acp_isready_segbuf(handle), acp_ack_segbuf(handle), acp_register_memory(null_mut(), 8, 0));
         }
     }
 }
@@ -285,11 +285,11 @@ fn call_structure(input: &mut Input<'_>, (here, gone): (u64, u64), of: Structure
         9 => acp_pop_front_deque(of.deque, input.size()),
         10 => {
             (met.rank, met.slot) = (input.byte().into(), input.word() as c_int);
-            drop((acp_increment_map_it(met), acp_dereference_map_it(met)));
+            _ = (acp_increment_map_it(met), acp_dereference_map_it(met));
         }
         11 => {
             met.elem = one;
-            drop((acp_increment_map_it(met), acp_dereference_map_it(met)));
+            _ = (acp_increment_map_it(met), acp_dereference_map_it(met));
         }
         12 => collapse(element),
         13 => drop((acp_collapse_set(wild), acp_collapse_multiset(wild), acp_collapse_set(of.map))),
