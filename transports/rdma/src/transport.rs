@@ -182,7 +182,7 @@ impl Rdma {
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         let bytes = p.keep(header.length as usize, fill);
         let r = &mut self.rails[rail];
-        let outcome = r.sender.send(&mut r.endpoint, (peer, to), header, [bytes, &[]]);
+        let outcome = r.sender.send(&mut r.endpoint, (peer, to), &header, [bytes, &[]]);
         if outcome == Err(Refused::Busy) {
             p.drop_newest();
             self.refused = true;
@@ -236,7 +236,7 @@ impl Rdma {
             if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
                 let (head, (rail, to)) = (p.header(source, Kind::Ack, 0), p.way());
                 let r = &mut self.rails[rail];
-                match r.sender.send(&mut r.endpoint, (peer, to), head, [&[], &[]]) {
+                match r.sender.send(&mut r.endpoint, (peer, to), &head, [&[], &[]]) {
                     Ok(()) => p.count_told(),
                     Err(Refused::Busy) => return,
                     Err(Refused::Failed(code)) => self.send_failed(peer, rail, code),
@@ -387,7 +387,7 @@ impl Transport for Rdma {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let r = &mut self.rails[rail];
-                r.sender.send(&mut r.endpoint, (peer, to), header, [head, body])
+                r.sender.send(&mut r.endpoint, (peer, to), &header, [head, body])
             }
             Err(code) => Err(Refused::Failed(code)),
         };
@@ -403,7 +403,7 @@ impl Transport for Rdma {
             return self.send_kept_once(peer, header, (rail, to), pack);
         }
         let r = &mut self.rails[rail];
-        let outcome = r.sender.write(&mut r.endpoint, (peer, to), header, pack);
+        let outcome = r.sender.write(&mut r.endpoint, (peer, to), &header, pack);
         self.sent(peer, outcome)
     }
 
