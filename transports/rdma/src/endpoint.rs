@@ -404,6 +404,11 @@ impl Endpoint {
         ends_gets_twice(&self.provider(), self.library.version())
     }
 
+    /// Whether peers can't send to this task while it looks for what has come.
+    pub(crate) fn locks_senders_out(&self) -> bool {
+        self.provider() == "shm"
+    }
+
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.
     pub(crate) fn stop(&mut self) {
         // SAFETY: opened once, and null from here on, which closing leaves alone; every libfabric

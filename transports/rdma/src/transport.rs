@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::path::Path;
 use crate::peers::{Peer, Peers};
 use crate::rail::Rail;
+use crate::rest::StreamRest;
 use crate::send::{LONGEST, Refused, join};
 use crate::stripes::Stripes;
 use crate::transfer::Direction;
@@ -87,6 +88,8 @@ pub struct Rdma {
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,
     library: (u32, u32),
+    /// Where a look for messages keeps their senders waiting.
+    rest: StreamRest,
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
@@ -212,6 +215,7 @@ impl Rdma {
                 if let Some(p) = self.peers.get_mut(peer) {
                     p.count_sent();
                 }
+                self.rest.sent();
                 Status::Done
             }
             Err(Refused::Busy) => {
@@ -444,11 +448,13 @@ impl Transport for Rdma {
             return 0;
         }
         self.refused = false;
+        self.rest.rest();
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
         self.check_paths();
         let n = self.gather(events);
+        self.rest.received(n, events.len());
         self.send_credits();
         self.spread_news();
         if self.watchful && !self.settle() {
