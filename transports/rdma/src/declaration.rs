@@ -51,6 +51,6 @@ pub(crate) const DESCRIPTOR: Variable = Variable {
     default: Some("yes"),
     help: "Whether waits that sleep do so on libfabric's descriptor, and not for a millisecond at a time",
     more: "Over tcp;ofi_rxm of libfabric before 1.18 the descriptor makes each message and put slower, asleep or \
-           not; later ones hardly. Say no where waits are short or cores are not shared.",
+           not; later ones hardly. Say no where waits are short and cores are not shared.",
     ..PROVIDER
 };

@@ -296,6 +296,23 @@ impl Endpoint {
         outcome(code)
     }
 
+    /// The same, with a mark beside them.
+    #[inline]
+    pub(crate) fn inject_marked(&mut self, bytes: &[u8], mark: u64, to: fi_addr_t) -> Result<(), i32> {
+        // SAFETY: the endpoint is enabled; the bytes are copied before the call returns.
+        let code = unsafe {
+            let inject = (*(*self.ep).msg).injectdata.ok_or(libc::ENOSYS)?;
+            inject(self.ep, bytes.as_ptr().cast(), bytes.len(), mark, to)
+        };
+        outcome(code)
+    }
+
+    /// Whether the provider carries a mark beside each message.
+    pub(crate) fn carries_marks(&mut self) -> bool {
+        // SAFETY: descriptions from libfabric have a domain.
+        unsafe { (*self.info.first_mut().domain_attr).cq_data_size >= size_of::<u64>() }
+    }
+
     /// Longest message that can be injected.
     pub(crate) fn inject_size(&mut self) -> usize {
         // SAFETY: descriptions from libfabric have transmit attributes.
@@ -385,6 +402,11 @@ impl Endpoint {
     /// 1.18 libfabric's tcp provider ends such a get twice, the second time without its name.
     pub(crate) fn ends_gets_twice(&self) -> bool {
         ends_gets_twice(&self.provider(), self.library.version())
+    }
+
+    /// Whether peers can't send to this task while it looks for what has come.
+    pub(crate) fn locks_senders_out(&self) -> bool {
+        self.provider() == "shm"
     }
 
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.

@@ -10,6 +10,17 @@
 //! counts the messages that the sender has consumed from the receiver: the receiver's credits.
 //! `number` counts the messages before this one, in 24 bits: providers do not report an injected
 //! message that is lost with its connection, so the receiver has to detect it.
+//!
+//! **Short form.** Where the provider carries a [`Mark`] beside each message, most of the header of
+//! one that is injected goes there, and this word precedes the payload:
+//!
+//! ```text
+//!  0       32        35       64
+//!  | acked | padding | cookie |
+//! ```
+//!
+//! `padding` counts the bytes behind the payload. The cookie's lower half lacks its last three
+//! bits.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -19,6 +30,10 @@ pub(crate) const WINDOW: u32 = 128;
 
 /// Bytes of a header.
 pub(crate) const LEN: usize = 24;
+/// Bytes of the short form.
+pub(crate) const SHORT_LEN: usize = 8;
+/// Bits of the cookie that the short form lacks.
+const CUT_BITS: u32 = 3;
 
 /// What kind of message follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +92,32 @@ impl Header {
         out
     }
 
+    /// The short form: what goes beside the message, and what precedes its payload.
+    #[inline]
+    pub(crate) fn encode_short(&self) -> (Mark, [u8; SHORT_LEN]) {
+        let padding = padded(self.length as usize) as u32 - self.length;
+        let cookie = self.cookie as u32 >> CUT_BITS << CUT_BITS;
+        let word = u64::from(self.acked) | u64::from(cookie | padding) << 32;
+        (Mark::of(self), word.to_le_bytes())
+    }
+
+    /// What the short form has cut off comes from what is expected, a cookie and a number. None for
+    /// anything that is not of this form.
+    #[inline]
+    pub(crate) fn decode_short(mark: Mark, message: &[u8], (cookie, number): (u64, u32)) -> Option<Self> {
+        let (word, payload) = message.split_first_chunk::<SHORT_LEN>()?;
+        let word = u64::from_le_bytes(*word);
+        let (acked, upper) = (word as u32, (word >> 32) as u32);
+        let cut = (1 << CUT_BITS) - 1;
+        let length = (payload.len() as u32).checked_sub(upper & cut)?;
+        if padded(length as usize) != payload.len() {
+            return None;
+        }
+        let cookie = u64::from(mark.cookie) << 32 | u64::from(upper & !cut | cookie as u32 & cut);
+        let number = mark.number_near(number);
+        Some(Self { cookie, source: mark.source, acked, length, kind: Kind::Message, number })
+    }
+
     /// None for anything that isn't a header followed by the payload that it announces.
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
         let (head, payload) = message.split_first_chunk::<LEN>()?;
@@ -103,8 +144,8 @@ impl Header {
     }
 }
 
-/// What goes with a short put as its remote data: it is counted as a message is, so that one that
-/// is lost is missed, and its credit comes back.
+/// What goes beside a message or a short put as its remote data. Such a put is counted as a message
+/// is, so that one that is lost is missed, and its credit comes back.
 ///
 /// ```text
 ///  0        12       32       64
@@ -124,7 +165,15 @@ impl Mark {
     /// Tasks that have room in it.
     pub(crate) const TASKS: usize = 1 << 20;
 
-    /// Of the put that has the place of a message with this header.
+    /// The number that ends with these bits and is next to the one that is expected.
+    #[inline]
+    fn number_near(self, expected: u32) -> u32 {
+        let ahead = self.number.wrapping_sub(expected) % Self::NUMBERS;
+        let behind = if ahead < Self::NUMBERS / 2 { 0 } else { Self::NUMBERS };
+        expected.wrapping_add(ahead).wrapping_sub(behind) & LAST_NUMBER
+    }
+
+    /// Of a message with this header, or of the put that has its place.
     pub(crate) fn of(header: &Header) -> Self {
         let cookie = (header.cookie >> 32) as u32;
         Self { number: header.number % Self::NUMBERS, source: header.source, cookie }
@@ -199,6 +248,29 @@ mod tests {
             let mut message = header.encode().to_vec();
             message.extend([0; 16]);
             assert_eq!(Header::decode(&message), Some(header));
+        }
+    }
+
+    #[test]
+    fn short_forms_become_the_header_that_is_expected() {
+        let cookie = 0x1234_5678_9abc_def5;
+        for (number, length, expected) in [
+            (LAST_NUMBER, 9, LAST_NUMBER),
+            (0, 0, LAST_NUMBER),
+            (LAST_NUMBER, 8, 0),
+            (4096, 15, 4095),
+            (4000, 1, 4200),
+        ] {
+            let header = Header { cookie, source: 3, acked: u32::MAX, length, kind: Kind::Message, number };
+            let (mark, word) = header.encode_short();
+            let message = [&word[..], &vec![7; padded(length as usize)]].concat();
+            let decode = |cookie| Header::decode_short(mark, &message, (cookie, expected));
+            assert_eq!(decode(cookie), Some(header));
+            assert_ne!(decode(!cookie).map(|header| header.cookie), Some(!cookie), "another life's");
+            for len in 0..message.len() {
+                let cut = Header::decode_short(mark, &message[..len], (cookie, expected));
+                assert!(cut.is_none_or(|header| len % 8 == 0 && (header.length as usize) < len), "{len}");
+            }
         }
     }
 

@@ -62,6 +62,8 @@ mod rail;
 #[cfg(libfabric)]
 mod receive;
 #[cfg(libfabric)]
+mod rest;
+#[cfg(libfabric)]
 mod send;
 #[cfg(libfabric)]
 mod slots;

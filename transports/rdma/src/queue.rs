@@ -19,8 +19,8 @@ pub(crate) enum Completion {
     Moved { context: *mut c_void },
     /// A peer's short put with this mark is in memory here.
     Landed { mark: u64 },
-    /// A message lies at `bytes`.
-    Received { bytes: *mut u8, len: usize },
+    /// A message lies at `bytes`, and this mark was beside it.
+    Received { bytes: *mut u8, len: usize, mark: Option<u64> },
     /// A receive buffer takes nothing more. It may come with the message before.
     Released { context: *mut c_void },
     /// An operation failed, with libfabric's error number.
@@ -194,14 +194,15 @@ impl Batch {
 #[inline]
 fn completions_of(entry: &fi_cq_data_entry) -> impl Iterator<Item = Completion> + use<> {
     let (context, has) = (entry.op_context, |flag| entry.flags & u64::from(flag) != 0);
+    let mark = has(FI_REMOTE_CQ_DATA).then_some(entry.data);
     let (first, second) = if has(FI_REMOTE_WRITE) {
-        (has(FI_REMOTE_CQ_DATA).then_some(Completion::Landed { mark: entry.data }), None)
+        (mark.map(|mark| Completion::Landed { mark }), None)
     } else if has(FI_RMA) {
         (Some(Completion::Moved { context }), None)
     } else if has(FI_SEND) {
         (Some(Completion::Sent { context }), None)
     } else {
-        let received = Completion::Received { bytes: entry.buf.cast(), len: entry.len };
+        let received = Completion::Received { bytes: entry.buf.cast(), len: entry.len, mark };
         let released = has(FI_MULTI_RECV).then_some(Completion::Released { context });
         ((has(FI_RECV) && entry.len > 0).then_some(received), released)
     };

@@ -46,7 +46,7 @@ impl Rail {
     ) -> Result<Self, TransportError> {
         let mut endpoint = Endpoint::open(library, info, (tasks as usize, SIZE), descriptor)?;
         let entry = Entry { network: address::network(&endpoint.network()), address: endpoint.name()? };
-        let sender = Sender::new(&mut endpoint, SEND_KEY)?;
+        let sender = Sender::new(&mut endpoint, tasks, SEND_KEY)?;
         let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
         if let Err(code) = receiver.post(&mut endpoint) {
             endpoint.check("posting receive buffers", -code)?;

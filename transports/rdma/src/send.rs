@@ -4,7 +4,7 @@
 use crate::buffers::Buffers;
 use crate::endpoint::{Access, Endpoint, is_busy};
 use crate::ffi::fi_addr_t;
-use crate::header::{self, Header, padded};
+use crate::header::{self, Header, Kind, Mark, padded};
 use lapis_core::transport::{PeerId, TransportError};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -43,6 +43,8 @@ pub(crate) struct Sender {
     /// nothing leaves room for the others.
     waiting: VecDeque<usize>,
     inject: usize,
+    /// Whether injected messages have the short form of the header.
+    short: bool,
     /// What libfabric has taken so far.
     pub(crate) sent: Traffic,
 }
@@ -64,7 +66,8 @@ impl Traffic {
 }
 
 impl Sender {
-    pub(crate) fn new(endpoint: &mut Endpoint, key: u64) -> Result<Self, TransportError> {
+    /// `tasks`: how many the job has.
+    pub(crate) fn new(endpoint: &mut Endpoint, tasks: u32, key: u64) -> Result<Self, TransportError> {
         let buffers = Buffers::new(endpoint, COUNT, SIZE, (Access::Messages, key))?;
         Ok(Self {
             buffers,
@@ -72,6 +75,7 @@ impl Sender {
             ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
             waiting: VecDeque::with_capacity(COUNT),
             inject: endpoint.inject_size().min(LONGEST_INJECTED),
+            short: endpoint.carries_marks() && tasks as usize <= Mark::TASKS,
             sent: Traffic::default(),
         })
     }
@@ -93,29 +97,57 @@ impl Sender {
     }
 
     /// Sends a message of parts. What libfabric doesn't take now waits here, if there is room.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         endpoint: &mut Endpoint,
-        (peer, to): (PeerId, fi_addr_t),
-        head: Header,
+        way: (PeerId, fi_addr_t),
+        head: &Header,
         parts: [&[u8]; 2],
     ) -> Result<(), Refused> {
-        let len = header::LEN + padded(head.length as usize);
-        if len <= self.inject && !self.waits_for(peer) {
-            let mut message = [0; LONGEST_INJECTED];
-            message[..header::LEN].copy_from_slice(&head.encode());
-            join(&mut message[header::LEN..], parts);
-            match endpoint.inject(&message[..len], to) {
-                // A connection that is being made, for example.
-                Err(code) if is_busy(code) => {}
-                Err(code) => return Err(Refused::Failed(code)),
-                Ok(()) => {
-                    self.sent.count(len);
-                    return Ok(());
-                }
-            }
+        match self.inject(endpoint, way, head, parts) {
+            // It is long, or a connection is being made, for example.
+            Err(Refused::Busy) => self.write(endpoint, way, head, |out| join(out, parts)),
+            outcome => outcome,
         }
-        self.write(endpoint, (peer, to), head, |out| join(out, parts))
+    }
+
+    /// Sends a short message that none to the same peer waits before.
+    #[inline]
+    fn inject(
+        &mut self,
+        endpoint: &mut Endpoint,
+        (peer, to): (PeerId, fi_addr_t),
+        head: &Header,
+        parts: [&[u8]; 2],
+    ) -> Result<(), Refused> {
+        let short = self.short && head.kind == Kind::Message;
+        let before = if short { header::SHORT_LEN } else { header::LEN };
+        let len = before + padded(head.length as usize);
+        if len > self.inject || self.waits_for(peer) {
+            return Err(Refused::Busy);
+        }
+        let mut message = [0; LONGEST_INJECTED];
+        let injected = if short {
+            let (mark, word) = head.encode_short();
+            endpoint.inject_marked(assemble(&mut message, &word, parts), mark.encode(), to)
+        } else {
+            endpoint.inject(assemble(&mut message, &head.encode(), parts), to)
+        };
+        self.injected(len, injected)
+    }
+
+    /// libfabric's answer to a message of so many bytes.
+    #[inline]
+    fn injected(&mut self, len: usize, answer: Result<(), i32>) -> Result<(), Refused> {
+        match answer {
+            Ok(()) => {
+                self.sent.count(len);
+                Ok(())
+            }
+            Err(code) if is_busy(code) => Err(Refused::Busy),
+            Err(code) => Err(Refused::Failed(code)),
+        }
     }
 
     /// Sends a header alone, which libfabric takes or does not: it never waits here.
@@ -138,20 +170,12 @@ impl Sender {
         payload: &[u8],
     ) -> Result<(), Refused> {
         let len = header::LEN + padded(payload.len());
-        let mut message = [0; LONGEST_INJECTED];
         if len > self.inject {
             return Err(Refused::Busy);
         }
-        message[..header::LEN].copy_from_slice(&head.encode());
-        message[header::LEN..header::LEN + payload.len()].copy_from_slice(payload);
-        match endpoint.inject(&message[..len], to) {
-            Ok(()) => {
-                self.sent.count(len);
-                Ok(())
-            }
-            Err(code) if is_busy(code) => Err(Refused::Busy),
-            Err(code) => Err(Refused::Failed(code)),
-        }
+        let mut message = [0; LONGEST_INJECTED];
+        let injected = endpoint.inject(assemble(&mut message, &head.encode(), [payload, &[]]), to);
+        self.injected(len, injected)
     }
 
     /// Writes a message into a buffer and sends it; what libfabric doesn't take now waits here.
@@ -160,7 +184,7 @@ impl Sender {
         &mut self,
         endpoint: &mut Endpoint,
         (peer, to): (PeerId, fi_addr_t),
-        head: Header,
+        head: &Header,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
         if self.waits_for(peer) {
@@ -249,6 +273,16 @@ impl Sender {
         self.free.push(index);
         Some(self.ways[index].peer)
     }
+}
+
+/// Puts a message together on the stack. What follows the payload is zeros already.
+#[inline]
+fn assemble<'a>(message: &'a mut [u8; LONGEST_INJECTED], header: &[u8], parts: [&[u8]; 2]) -> &'a [u8] {
+    let (before, payload) = message.split_at_mut(header.len());
+    before.copy_from_slice(header);
+    join(payload, parts);
+    let len = header.len() + padded(parts[0].len() + parts[1].len());
+    &message[..len]
 }
 
 /// Writes two parts one behind the other.

@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::path::Path;
 use crate::peers::{Peer, Peers};
 use crate::rail::Rail;
+use crate::rest::StreamRest;
 use crate::send::{LONGEST, Refused, join};
 use crate::stripes::Stripes;
 use crate::transfer::Direction;
@@ -87,6 +88,8 @@ pub struct Rdma {
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,
     library: (u32, u32),
+    /// Where a look for messages keeps their senders waiting.
+    rest: StreamRest,
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
@@ -182,7 +185,7 @@ impl Rdma {
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         let bytes = p.keep(header.length as usize, fill);
         let r = &mut self.rails[rail];
-        let outcome = r.sender.send(&mut r.endpoint, (peer, to), header, [bytes, &[]]);
+        let outcome = r.sender.send(&mut r.endpoint, (peer, to), &header, [bytes, &[]]);
         if outcome == Err(Refused::Busy) {
             p.drop_newest();
             self.refused = true;
@@ -212,6 +215,7 @@ impl Rdma {
                 if let Some(p) = self.peers.get_mut(peer) {
                     p.count_sent();
                 }
+                self.rest.sent();
                 Status::Done
             }
             Err(Refused::Busy) => {
@@ -236,7 +240,7 @@ impl Rdma {
             if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
                 let (head, (rail, to)) = (p.header(source, Kind::Ack, 0), p.way());
                 let r = &mut self.rails[rail];
-                match r.sender.send(&mut r.endpoint, (peer, to), head, [&[], &[]]) {
+                match r.sender.send(&mut r.endpoint, (peer, to), &head, [&[], &[]]) {
                     Ok(()) => p.count_told(),
                     Err(Refused::Busy) => return,
                     Err(Refused::Failed(code)) => self.send_failed(peer, rail, code),
@@ -387,7 +391,7 @@ impl Transport for Rdma {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let r = &mut self.rails[rail];
-                r.sender.send(&mut r.endpoint, (peer, to), header, [head, body])
+                r.sender.send(&mut r.endpoint, (peer, to), &header, [head, body])
             }
             Err(code) => Err(Refused::Failed(code)),
         };
@@ -403,7 +407,7 @@ impl Transport for Rdma {
             return self.send_kept_once(peer, header, (rail, to), pack);
         }
         let r = &mut self.rails[rail];
-        let outcome = r.sender.write(&mut r.endpoint, (peer, to), header, pack);
+        let outcome = r.sender.write(&mut r.endpoint, (peer, to), &header, pack);
         self.sent(peer, outcome)
     }
 
@@ -444,11 +448,13 @@ impl Transport for Rdma {
             return 0;
         }
         self.refused = false;
+        self.rest.rest();
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
         self.check_paths();
         let n = self.gather(events);
+        self.rest.received(n, events.len());
         self.send_credits();
         self.spread_news();
         if self.watchful && !self.settle() {

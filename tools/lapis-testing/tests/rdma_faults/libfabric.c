@@ -262,21 +262,29 @@ static int fault(const char *what, const void *object, fi_addr_t to) {
     return error;
 }
 
+/* The error number with which a call that begins something with a peer is to fail, or 0. */
+static int refused(const char *what, struct fid_ep *ep, fi_addr_t to) {
+    int error = fault(what, ep, to);
+    return error != 0 ? error : cut(ep, 1);
+}
+
 static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, fi_addr_t to) {
-    int greets = len <= HEADER, error = fault(greets ? "greet" : "inject", ep, to);
-    if (error == 0)
-        error = cut(ep, 1);
-    if (error != 0)
-        return -error;
-    if (!greets && fault("lose", ep, to) != 0)
+    int greets = len <= HEADER, error = refused(greets ? "greet" : "inject", ep, to);
+    if (error == 0 && !greets && fault("lose", ep, to) != 0)
         return 0;
-    return real_msg->inject(ep, bytes, len, to);
+    return error != 0 ? -error : real_msg->inject(ep, bytes, len, to);
+}
+
+/* Most of the header goes beside the message; none is a greeting. */
+static ssize_t faulty_injectdata(struct fid_ep *ep, const void *bytes, size_t len, uint64_t data, fi_addr_t to) {
+    int error = refused("inject", ep, to);
+    if (error == 0 && fault("lose", ep, to) != 0)
+        return 0;
+    return error != 0 ? -error : real_msg->injectdata(ep, bytes, len, data, to);
 }
 
 static ssize_t faulty_send(struct fid_ep *ep, const void *bytes, size_t len, void *desc, fi_addr_t to, void *context) {
-    int error = fault("send", ep, to);
-    if (error == 0)
-        error = cut(ep, 1);
+    int error = refused("send", ep, to);
     return error != 0 ? -error : real_msg->send(ep, bytes, len, desc, to, context);
 }
 
@@ -288,9 +296,7 @@ static ssize_t faulty_receive(struct fid_ep *ep, const struct fi_msg *message, u
 /* What nobody is told the end of: short messages in slots, and, with a mark or two ranges, short puts. */
 static ssize_t faulty_write_at_once(struct fid_ep *ep, const struct fi_msg_rma *message, uint64_t flags) {
     int is_put = (flags & FI_REMOTE_CQ_DATA) != 0 || message->rma_iov_count == 2;
-    int error = fault(is_put ? "write" : "inject", ep, message->addr);
-    if (error == 0)
-        error = cut(ep, 1);
+    int error = refused(is_put ? "write" : "inject", ep, message->addr);
     if (error != 0)
         return -error;
     if (is_put ? fault("mislay", ep, message->addr) : fault("lose", ep, message->addr) || fault("stray", ep, message->addr))
@@ -420,6 +426,7 @@ static int faulty_endpoint(struct fid_domain *domain, struct fi_info *info, stru
         belongs(*ep, domain);
         REPLACE((*ep)->msg, msg_ops, real_msg);
         msg_ops.inject = faulty_inject;
+        msg_ops.injectdata = faulty_injectdata;
         msg_ops.send = faulty_send;
         msg_ops.recvmsg = faulty_receive;
         REPLACE((*ep)->rma, rma_ops, real_rma);

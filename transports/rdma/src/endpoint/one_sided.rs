@@ -103,19 +103,16 @@ impl Endpoint {
             let ranges = tx.rma_iov_limit.min(tx.iov_limit);
             (key_size, (*info.ep_attr).max_msg_size as u64, tx.op_flags, ranges)
         };
-        // SAFETY: descriptions from libfabric have a domain and transmit attributes.
-        let tells = unsafe {
-            (*info.domain_attr).cq_data_size >= size_of::<u64>()
-                && (*info.tx_attr).inject_size >= MAX_SHORT_PUT
-        };
         // An adapter confirms puts by itself. The tcp provider does within the target's calls, by a
         // system call before the target sees the bytes; all that it sends stays in order.
-        let tells_target = tells && provider::provider_name(info) == "tcp;ofi_rxm";
+        let tells_target = provider::provider_name(info) == "tcp;ofi_rxm";
         let addresses = mode & FI_MR_VIRT_ADDR != 0;
         // Where offsets are wanted the key must have room for the region's address.
         let named = addresses || mode & FI_MR_PROV_KEY == 0 && key_size >= 8;
+        let possible = info.caps & u64::from(FI_RMA) != 0 && named && key_size <= 8;
+        let tells_target = tells_target && self.carries_marks() && self.inject_size() >= MAX_SHORT_PUT;
         self.one_sided = OneSided {
-            possible: info.caps & u64::from(FI_RMA) != 0 && named && key_size <= 8,
+            possible,
             naming: if addresses { Naming::Addresses } else { Naming::Offsets },
             key_size,
             local: mode & FI_MR_LOCAL != 0,

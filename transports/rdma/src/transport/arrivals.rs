@@ -49,13 +49,30 @@ impl Rdma {
         }
     }
 
+    /// The header of a message, and how many bytes precede the payload.
+    #[inline]
+    fn header_of(&self, message: &[u8], mark: Option<u64>) -> Option<(Header, usize)> {
+        let Some(mark) = mark.map(Mark::decode) else {
+            return Some((Header::decode(message)?, header::LEN));
+        };
+        let peer = self.peers.get(mark.source)?;
+        let expected = (peer.its_cookie, peer.next_number());
+        Some((Header::decode_short(mark, message, expected)?, header::SHORT_LEN))
+    }
+
     /// What arrived, if it is for core. What was written before it goes before it.
     #[inline]
-    fn accept(&mut self, rail: usize, (bytes, len): (*mut u8, usize), sink: &mut Sink<'_>) -> Option<Event> {
+    fn accept(
+        &mut self,
+        rail: usize,
+        (bytes, len): (*mut u8, usize),
+        mark: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) -> Option<Event> {
         // SAFETY: libfabric has finished writing these bytes, and the buffer is ours until it is
         // posted again, at the next poll at the earliest.
         let message = unsafe { std::slice::from_raw_parts(bytes, len) };
-        let Some(head) = Header::decode(message) else {
+        let Some((head, before)) = self.header_of(message, mark) else {
             self.host.debug(format_args!("{len} bytes that are no message were dropped"));
             return None;
         };
@@ -103,7 +120,7 @@ impl Rdma {
         if peer.is_due_for_slots() {
             self.give_slots(head.source);
         }
-        Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
+        Some(Event::message(head.source, bytes.wrapping_add(before), head.length))
     }
 
     /// A peer's short put is in memory here. It has the place of a message, so that one that is
@@ -132,9 +149,9 @@ impl Rdma {
             Completion::Sent { context } => {
                 r.sender.ended(context);
             }
-            Completion::Received { bytes, len } => {
+            Completion::Received { bytes, len, mark } => {
                 r.received.count(len);
-                return self.accept(rail, (bytes, len), sink);
+                return self.accept(rail, (bytes, len), mark, sink);
             }
             Completion::Landed { mark } => self.landed(mark, sink),
             Completion::Released { context } => r.receiver.release(context),

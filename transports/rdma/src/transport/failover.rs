@@ -88,7 +88,7 @@ impl Rdma {
             let (rail, to) = p.way();
             let Some((header, bytes)) = p.next_again(self.me.task) else { return };
             let r = &mut self.rails[rail];
-            match r.sender.send(&mut r.endpoint, (peer, to), header, [bytes, &[]]) {
+            match r.sender.send(&mut r.endpoint, (peer, to), &header, [bytes, &[]]) {
                 Ok(()) => p.count_again(),
                 Err(Refused::Busy) => return,
                 Err(Refused::Failed(code)) => {
@@ -171,7 +171,7 @@ impl Rdma {
         let (rail, to) = p.way();
         let head = p.header(self.me.task, kind, (parts[0].len() + parts[1].len()) as u32);
         let r = &mut self.rails[rail];
-        match r.sender.send(&mut r.endpoint, (peer, to), head, parts) {
+        match r.sender.send(&mut r.endpoint, (peer, to), &head, parts) {
             Ok(()) => true,
             Err(Refused::Busy) => false,
             Err(Refused::Failed(code)) => {

@@ -102,6 +102,7 @@ impl Rdma {
         remote: RemoteAddr,
         (direction, token): (Direction, u64),
     ) -> Status {
+        self.rest.sent();
         let (most, preferred) = (self.longest_transfer(), self.preferred.take());
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         if local.len as u64 > most {

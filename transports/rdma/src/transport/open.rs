@@ -11,6 +11,7 @@ use crate::memory::Memory;
 use crate::peers::Peers;
 use crate::provider::{self, Wanted};
 use crate::rail::Rail;
+use crate::rest::StreamRest;
 use crate::stripes::Stripes;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
@@ -84,6 +85,7 @@ fn finish(
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
+    let rest = StreamRest::new(rails.iter().any(|rail| rail.endpoint.locks_senders_out()));
     let now = Instant::now();
     let this = Rdma {
         memory,
@@ -114,6 +116,7 @@ fn finish(
         napping: false,
         sleeps,
         library: library.version(),
+        rest,
     };
     Ok((this, RdmaWaiter(bell)))
 }
