@@ -19,13 +19,6 @@ use crate::{Call, Signature, Type};
 use work::{Step, Team as At, Work};
 
 impl Given {
-    /// No buffers: the data is in layouts.
-    const NOTHING: Self = Self { input: std::ptr::null(), output: std::ptr::null_mut(), lens: (0, 0) };
-
-    fn is_in_place(&self) -> bool {
-        std::ptr::eq(self.input, self.output)
-    }
-
     /// The buffers in the form that rounds use.
     ///
     /// # Safety
@@ -54,10 +47,6 @@ impl Team {
         unsafe {
             let board = self.free_board()?;
             let kept = (&mut *board).take_kept(key, given.lens)?;
-            if kept.prepared.plan.shows_while_writing() && given.is_in_place() {
-                (&mut *board).keep(kept);
-                return None;
-            }
             Some(self.make_and_keep(board, kept, given))
         }
     }
@@ -107,7 +96,7 @@ impl Team {
         key: Option<Key>,
         given: &Given,
     ) -> Result<Result<()>, By<'static>> {
-        if given.is_in_place() && matches!(call, Call::AllToAllV { .. }) {
+        if std::ptr::eq(given.input, given.output) && matches!(call, Call::AllToAllV { .. }) {
             // Data may arrive where input has not been read yet.
             return Err(by);
         }
@@ -121,14 +110,14 @@ impl Team {
                 }
             };
             // SAFETY: the caller's promise.
-            return unsafe { self.in_rounds(call, of, by, given, run) };
+            return unsafe { self.in_rounds(call, of, by, run) };
         };
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; references end where they stand. Nobody else uses the board
         // before this call has ended.
         unsafe {
             let Some(board) = self.free_board() else { return Err(by) };
-            let parts = match self.parts(&*board, &call, of, by, given)? {
+            let parts = match self.parts(&*board, &call, of, by)? {
                 Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
@@ -152,7 +141,7 @@ impl Team {
             self.take_rounds(board, prepared, data)
         };
         // SAFETY: the caller's promise.
-        unsafe { self.in_rounds(call, Type::U8, By::Nothing, &Given::NOTHING, run) }
+        unsafe { self.in_rounds(call, Type::U8, By::Nothing, run) }
     }
 
     /// Makes a call whose plan is not kept.
@@ -165,14 +154,13 @@ impl Team {
         call: &Call<'_>,
         of: Type,
         by: By<'static>,
-        given: &Given,
         run: impl FnOnce(*mut Board, &mut Prepared<'_>) -> Step,
     ) -> Result<Result<()>, By<'static>> {
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; references end where they stand.
         unsafe {
             let Some(board) = self.free_board() else { return Err(by) };
-            let (plan, signature, fold) = match self.parts(&*board, call, of, by, given)? {
+            let (plan, signature, fold) = match self.parts(&*board, call, of, by)? {
                 Ok(parts) => parts,
                 Err(e) => return Ok(Err(e)),
             };
@@ -191,13 +179,12 @@ impl Team {
         call: &Call<'a>,
         of: Type,
         by: By<'static>,
-        given: &Given,
     ) -> Result<Result<(board::Plan<'a>, Signature, Fold)>, By<'static>> {
         let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-        let plan = board::plan(call, self.rank(), self.len(), of.size()).map(|plan| board.plan(plan));
-        let Some(plan) = plan.filter(|plan| !(plan.shows_while_writing() && given.is_in_place())) else {
+        let Some(plan) = board::plan(call, self.rank(), self.len(), of.size()) else {
             return Err(by);
         };
+        let plan = board.plan(plan);
         Ok(Fold::of(call, of, by).map(|fold| (plan, Signature::of(call, of, operator), fold)))
     }
 

@@ -39,6 +39,19 @@ pub(crate) trait Data {
     /// # Safety
     /// As there.
     unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()>;
+
+    /// The same for data that replaces what is there. Stores bypass the caches, where that is
+    /// possible.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn take_past(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.take(take, area, fold) }
+    }
 }
 
 /// Non-contiguous data. Rounds, and messages that carry parts from one layout to another, access it
@@ -198,6 +211,14 @@ impl Data for Buffers {
     unsafe fn take(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { Self::take(self, take, area, fold) };
+        Ok(())
+    }
+
+    #[inline(never)]
+    unsafe fn take_past(&mut self, take: &Take, area: *const u8, _: &Fold) -> Result<()> {
+        let (into, len) = self.bytes(take.into);
+        // SAFETY: the caller's promise.
+        unsafe { copy_past_caches(area.add(take.at * self.size), into, len) };
         Ok(())
     }
 }

@@ -109,7 +109,9 @@ pub(crate) struct Board {
     bases: Box<[*mut u8]>,
     /// Some process is not registered for `membarrier(2)`: a member that publishes needs a fence.
     fences: bool,
-    /// All members can read each other's memory, and long data is better copied once.
+    /// The tasks of all members outnumber their cores.
+    crowded: bool,
+    /// All members can read each other's memory, too.
     reads: bool,
     /// This member's bit among the sleepers stays set when it wakes: some operations in progress
     /// have no call that waits for them.
@@ -119,6 +121,8 @@ pub(crate) struct Board {
     round: u64,
     /// Meetings up to that round.
     meetings: u64,
+    /// The last wide round up to that round, or 0.
+    wide: u64,
     /// The last round that each member is known to have begun.
     begun: Box<[u64]>,
     /// The least of these.
@@ -174,11 +178,13 @@ impl Board {
             tasks,
             bases: bases.into(),
             fences: true,
+            crowded: false,
             reads: false,
             armed: false,
             me,
             round: 0,
             meetings: 0,
+            wide: 0,
             begun: vec![0; n].into(),
             least: 0,
             readers: Readers::All,
@@ -196,15 +202,16 @@ impl Board {
         self.fences = false;
     }
 
-    /// Long parts are read from the inputs of others.
-    pub(crate) fn read_inputs(&mut self) {
-        self.reads = true;
+    /// Tasks outnumber cores, as all members know. `reads`: all can read the inputs of others.
+    pub(crate) fn spare_turns(&mut self, reads: bool) {
+        (self.crowded, self.reads) = (true, reads);
     }
 
     /// A plan as the members of this board make it.
     #[inline]
     pub(crate) fn plan<'a>(&self, plan: Plan<'a>) -> Plan<'a> {
-        if self.reads { plan.showing() } else { plan }
+        let plan = if self.reads { plan.showing() } else { plan };
+        if self.crowded { plan.widened(self.places.area_count / 2 * AREA_STRIDE) } else { plan }
     }
 
     /// The task of a member.
@@ -241,11 +248,14 @@ impl Board {
         match spot {
             Spot::Line(_) => self.line_at(member, round).wrapping_add(size_of::<Line>()),
             Spot::Row(share) => self.row(share).wrapping_add(member * share),
-            Spot::Area(_) => {
-                let slot = round as usize & (self.places.area_count - 1);
-                self.bases[member].wrapping_add(self.places.areas + slot * AREA_STRIDE)
-            }
+            Spot::Area(_) => self.area(member, rounds::area(round, self.places.area_count)),
+            Spot::Wide(_) => self.area(member, round as usize % 2 * (self.places.area_count / 2)),
         }
+    }
+
+    #[inline(always)]
+    fn area(&self, member: usize, area: usize) -> *mut u8 {
+        self.bases[member].wrapping_add(self.places.areas + area * AREA_STRIDE)
     }
 
     /// Words on a member's board for the lengths of parts, by rank.

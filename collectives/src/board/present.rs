@@ -1,7 +1,7 @@
 //! The round that a member is in: room for its data, putting and publishing it, and taking the data
 //! of others. The layers above wait for what is missing.
 
-use super::rounds::{Plan, Readers, Round, Spot, Take};
+use super::rounds::{Plan, Readers, Round, Spot, Take, needed as needed_for};
 use super::{AREA, Board, Data};
 use crate::Signature;
 use crate::combine::Fold;
@@ -25,6 +25,9 @@ impl Board {
     pub(crate) fn begin_round(&mut self, plan: &Plan<'_>, r: usize) {
         self.round += 1;
         self.meetings += u64::from(plan.meets());
+        if plan.is_wide() {
+            self.wide = self.round;
+        }
         if self.readers != plan.readers() {
             (self.readers, self.since) = (plan.readers(), self.round);
         }
@@ -36,12 +39,12 @@ impl Board {
     /// The member that must end an earlier round before the present one has room for its data.
     #[inline(always)]
     pub(crate) fn lacks_room(&mut self, spot: Spot) -> Option<usize> {
-        if self.least >= self.needed(self.places(spot)) { None } else { self.look_for_room(spot) }
+        if self.least >= self.needed(spot) { None } else { self.look_for_room(spot) }
     }
 
     fn look_for_room(&mut self, spot: Spot) -> Option<usize> {
-        let needed = self.needed(self.places(spot));
-        if self.needed(self.places.line_count) > self.since {
+        let needed = self.needed(spot);
+        if needed_for(self.round, self.places.line_count, 0) > self.since {
             // The rounds that used the line and the area last had the readers of this one, and all
             // members have ended what came before.
             match self.readers {
@@ -71,13 +74,14 @@ impl Board {
     /// Whether a member has ended the round that [`lacks_room`](Self::lacks_room) waits for.
     #[inline]
     pub(crate) fn has_room(&self, member: usize, spot: Spot) -> bool {
-        self.begun(member).get() >= self.needed(self.places(spot))
+        self.begun(member).get() >= self.needed(spot)
     }
 
-    /// The round that all must have begun before the present one reuses one of so many places.
+    /// The round that all must have begun before the present one reuses a place of this kind.
     #[inline(always)]
-    fn needed(&self, places: usize) -> u64 {
-        (self.round + 1).saturating_sub(places as u64)
+    fn needed(&self, spot: Spot) -> u64 {
+        let wide = if matches!(spot, Spot::Area(_)) { self.wide } else { 0 };
+        needed_for(self.round, self.places(spot), wide)
     }
 
     /// Writes the data of the present round, and behind it the words for the others.
@@ -91,6 +95,7 @@ impl Board {
         unsafe {
             match spot {
                 Spot::Area(bytes) if bytes >= self.long => data.put_long(&work.puts, area, self.past()),
+                Spot::Wide(_) => data.put_long(&work.puts, area, self.past_of_crowd()),
                 _ => data.put(&work.puts, area),
             }
         }
@@ -181,8 +186,14 @@ impl Board {
             return Ok(());
         }
         for one in take.each() {
+            let area = self.data(one.member, self.round, spot);
             // SAFETY: the caller's promise.
-            unsafe { data.take(&one, self.data(one.member, self.round, spot), fold) }?;
+            unsafe {
+                match spot {
+                    Spot::Wide(true) => data.take_past(&one, area, fold),
+                    _ => data.take(&one, area, fold),
+                }
+            }?;
         }
         Ok(())
     }

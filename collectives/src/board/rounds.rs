@@ -21,8 +21,9 @@ mod places;
 mod reductions;
 mod shown;
 mod unequal;
+mod wide;
 
-pub(crate) use places::{Spot, areas, lines, share};
+pub(crate) use places::{Spot, area, areas, lines, needed, share};
 
 use crate::call::Call;
 use lapis_schedules::tree::Parts;
@@ -168,6 +169,8 @@ pub(crate) struct Plan<'a> {
     meets: bool,
     /// The members show their inputs.
     shows: bool,
+    /// Rounds are wide; whether what is taken bypasses the caches.
+    wide: Option<bool>,
     /// Who reads the member's board.
     readers: Readers,
 }
@@ -234,7 +237,6 @@ impl<'a> Plan<'a> {
         let meets = n >= MEET_MEMBERS && takes_from_all(call);
         let width = window * parts;
         let readers = Readers::of(call, me, n, divided);
-        let shows = false;
         Some(Self {
             call: *call,
             me,
@@ -246,7 +248,8 @@ impl<'a> Plan<'a> {
             windows,
             divided,
             meets,
-            shows,
+            shows: false,
+            wide: None,
             readers,
         })
     }
@@ -309,6 +312,9 @@ impl<'a> Plan<'a> {
     /// members.
     #[inline]
     pub(crate) fn spot(&self, inline: usize) -> Spot {
+        if let Some(past) = self.wide {
+            return Spot::Wide(past);
+        }
         let bytes = self.width * self.element;
         match self.meets {
             true if bytes <= share(self.n) => Spot::Row(bytes),

@@ -4,6 +4,7 @@ use super::Board;
 use super::flags::Begun;
 use lapis_copies::{Copies, StorePolicy};
 use lapis_core::Context;
+use lapis_core::sync::Ordering;
 
 /// If stores that bypass the caches pay at all, they pay from so many bytes on at the latest: the
 /// former data of an area is still in its readers' caches, and each line would have to be taken
@@ -26,8 +27,11 @@ pub(super) fn store_policy(context: &Context) -> StorePolicy {
     let limits = choice.map_or(Copies::USUAL, |choice| choice.copies);
     // If tasks outnumber cores, some readers share the writer's core. Where the others are near,
     // too, all find the data in a cache.
-    let near_past = if context.is_crowded() { None } else { limits.near_past };
-    StorePolicy::new(Copies { near_past, far_past: limits.far_past.map(|past| past.min(PAST)), ..limits })
+    let limits = Copies { far_past: limits.far_past.map(|past| past.min(PAST)), ..limits };
+    match context.is_crowded() {
+        false => StorePolicy::new(limits),
+        true => StorePolicy::of_many(Copies { near_past: None, ..limits }),
+    }
 }
 
 #[cfg(loom)]
@@ -42,12 +46,33 @@ impl Board {
     #[inline(never)]
     pub(super) fn past(&mut self) -> usize {
         if self.round.is_multiple_of(LOOK_EVERY) {
-            let next = (self.me + 1) % self.bases.len();
-            let begun: *const Begun = self.begun(next);
-            // SAFETY: boards are mapped as long as the context is open.
-            let read = || unsafe { (*begun).get() };
-            self.begun[next] = self.store_policy.watch(self.begun[next], read);
+            self.watch((self.me + 1) % self.bases.len());
         }
+        self.past_as_known()
+    }
+
+    /// The same in wide rounds: each looks at another member than the others do, and at all in
+    /// turn.
+    #[inline(never)]
+    pub(super) fn past_of_crowd(&mut self) -> usize {
+        let n = self.bases.len();
+        let member = (self.me + 1 + self.round as usize % (n - 1).max(1)) % n;
+        // Members that meet do not publish it otherwise.
+        self.begun(self.me).set(self.round);
+        // After a task switch, the first access to a page would take long, near or far.
+        std::hint::black_box(self.left(member, self.me).load(Ordering::Relaxed));
+        self.watch(member);
+        self.past_as_known()
+    }
+
+    fn watch(&mut self, member: usize) {
+        let begun: *const Begun = self.begun(member);
+        // SAFETY: boards are mapped as long as the context is open.
+        let read = || unsafe { (*begun).get() };
+        self.begun[member] = self.store_policy.watch(self.begun[member], read);
+    }
+
+    fn past_as_known(&self) -> usize {
         match self.store_policy.past() {
             0 => usize::MAX,
             past => past as usize,

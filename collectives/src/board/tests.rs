@@ -158,10 +158,14 @@ fn long_parts(team: &Team, count: usize, round: usize) {
     // SAFETY: the buffer has a part for each member.
     unsafe { team.call_raw(&Call::Scatter { root, count }, Type::U64, By::Nothing, input, output).unwrap() };
     assert!(data[..count].iter().copied().eq(part(root, me)), "scatter of {count} among {n} in place");
+    // Areas are used one by one again.
+    let mut data: Vec<u64> = part(me, 0).collect();
+    team.broadcast(&mut data, root).unwrap();
+    assert!(data.iter().copied().eq(part(root, 0)), "broadcast of {count} among {n}");
 }
 
 #[test]
-fn members_read_long_parts_from_each_others_inputs() {
+fn long_parts_arrive_where_tasks_outnumber_cores() {
     for n in [3, 4, 9] {
         job(n, SHM, |context| {
             let team = Team::world(context).unwrap();

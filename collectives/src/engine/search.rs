@@ -71,11 +71,12 @@ impl Search {
 }
 
 /// The result of a member: 0 for nothing; boards; boards of processes that are registered for
-/// `membarrier(2)`; the same, and the others' memory can be read, which pays if tasks outnumber
-/// cores: through areas, long data would take a task switch for each round.
+/// `membarrier(2)`; the same, and tasks outnumber cores, so that long data would take task switches
+/// for each area; the same, and the others' memory can be read.
 const BOARDS: u64 = 1;
 const BARRIERS: u64 = 2;
-const READS: u64 = 3;
+const CROWDED: u64 = 3;
+const READS: u64 = 4;
 
 /// The steps of a search by member `me` of `n`. All exchange the addresses of their boards, by
 /// Bruck's algorithm; each looks the boards up; all agree on the least result of any member, by
@@ -152,8 +153,9 @@ pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
         search.words[n] = match search.board {
             None => 0,
             Some(_) if !membarrier::register() => BOARDS,
-            Some(_) if context.is_crowded() && reads_all(context, search.here.me, &tasks, address) => READS,
-            Some(_) => BARRIERS,
+            Some(_) if !context.is_crowded() => BARRIERS,
+            Some(_) if reads_all(context, search.here.me, &tasks, address) => READS,
+            Some(_) => CROWDED,
         };
     }
 }
@@ -189,8 +191,8 @@ unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: 
         if let Some(board) = board.as_mut().filter(|_| all >= BARRIERS) {
             board.spare_fences();
         }
-        if let Some(board) = board.as_mut().filter(|_| all == READS) {
-            board.read_inputs();
+        if let Some(board) = board.as_mut().filter(|_| all >= CROWDED) {
+            board.spare_turns(all == READS);
         }
         (*team).memory.board = board.filter(|_| all > 0).map(Box::new);
         if all == 0

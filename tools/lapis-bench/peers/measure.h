@@ -14,6 +14,11 @@
 
 enum { MAX_SAMPLES = 4096, MAX_SIZES = 64, MIN_SAMPLES = 5 };
 
+/* A batch has so many calls, unless it takes so long: in a collective rank 0 may begin after the others and end before
+ * them, so that its time for a single call can be half of what the call takes. */
+enum { MIN_CALLS = 16 };
+#define LONG_BATCH_NS 2.5e8
+
 /* How nanoseconds per operation become a figure. */
 enum unit { HALF_NS, NS, GIGABYTES, MILLIONS };
 
@@ -144,12 +149,14 @@ static void measure(const struct arguments *a, const struct bench *b, int rank, 
         batch_ns = 2e5;
     for (;;) { /* grow the batch; the best of two, since first touches are slow */
         double took, again;
+        int enough;
         agree(rank, 0);
         took = timed(b, rank, count, size);
         agree(rank, 0);
         again = timed(b, rank, count, size);
         took = took < again ? took : again;
-        if (agree(rank, took >= batch_ns / 2 || count >= 1L << 24))
+        enough = count >= MIN_CALLS || took >= LONG_BATCH_NS;
+        if (agree(rank, (took >= batch_ns / 2 && enough) || count >= 1L << 24))
             break;
         count *= 2;
     }

@@ -18,6 +18,10 @@ const MAX_SAMPLES: usize = 1000;
 const MAX_BATCH: u64 = 1 << 24;
 /// Shortest batch that the clock measures well.
 const SHORTEST: Duration = Duration::from_micros(200);
+/// A batch has so many operations, unless it takes so long: in a collective task 0 may begin after
+/// the others and end before them, so that its time for a single one can be half of what it takes.
+const MIN_BATCH: u64 = 16;
+const LONGEST: Duration = Duration::from_millis(250);
 
 /// Measures in step with the other tasks. Every task gets a record; task 0's is the one that
 /// counts.
@@ -48,7 +52,8 @@ pub(crate) fn measure(
         // The better one of two: first touches are slow.
         let took = timed(count)?.min(timed(count)?);
         pulse();
-        if session.agree(u64::from(took >= wanted / 2 || count >= MAX_BATCH))? == 1 {
+        let is_enough = took >= wanted / 2 && (count >= MIN_BATCH || took >= LONGEST);
+        if session.agree(u64::from(is_enough || count >= MAX_BATCH))? == 1 {
             break;
         }
         count *= 2;

@@ -18,13 +18,21 @@ pub struct StorePolicy {
     limits: Copies,
     /// Whether the latest reads took long, the last one in bit 0.
     slow: u8,
+    /// How many of them must have taken long.
+    enough: u32,
     far: bool,
 }
 
 impl StorePolicy {
     /// By these limits; nothing is known yet.
     pub fn new(limits: Copies) -> Self {
-        Self { limits, slow: 0, far: false }
+        Self { limits, slow: 0, enough: u8::BITS / 2, far: false }
+    }
+
+    /// The same for many peers, each of which is watched in turn. Some are near in any case,
+    /// because they share the caller's core.
+    pub fn of_many(limits: Copies) -> Self {
+        Self { enough: u8::BITS / 4, ..Self::new(limits) }
     }
 
     /// Reads how far the receiver is; `known` is what it said before.
@@ -40,11 +48,11 @@ impl StorePolicy {
         tail
     }
 
-    /// Half of the latest reads decide: an interrupt may lengthen one, and another read just before
-    /// shortens some.
+    /// Several of the latest reads decide: an interrupt may lengthen one, and another read just
+    /// before shortens some.
     fn took(&mut self, nanoseconds: u128) {
         self.slow = self.slow << 1 | u8::from(nanoseconds >= u128::from(self.limits.far));
-        self.far = self.slow.count_ones() >= u8::BITS / 2;
+        self.far = self.slow.count_ones() >= self.enough;
     }
 
     /// Shorter data goes through the caches, near or far.

@@ -129,6 +129,16 @@ impl Member<'_> {
     }
 }
 
+/// How long data goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Areas,
+    /// Members show their inputs.
+    Shown,
+    /// Rounds are wide.
+    Wide,
+}
+
 /// The buffers of one case: as many elements of input and output as a member needs.
 pub(super) struct Case<'a> {
     pub(super) call: Call<'a>,
@@ -137,8 +147,7 @@ pub(super) struct Case<'a> {
     pub(super) n: usize,
     pub(super) room: usize,
     pub(super) in_place: bool,
-    /// Members show their inputs.
-    pub(super) shows: bool,
+    pub(super) way: Way,
     pub(super) inputs: &'a dyn Fn(usize) -> usize,
     pub(super) outputs: &'a dyn Fn(usize) -> usize,
     pub(super) expected: &'a dyn Fn(usize, usize) -> Map,
@@ -147,7 +156,11 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// How many areas members use in turns.
     pub(super) fn slots(&self) -> usize {
-        if self.room > 3 * self.n { MOST_AREAS } else { LEAST_AREAS }
+        match self.way {
+            Way::Wide => 2,
+            _ if self.room > 3 * self.n => MOST_AREAS,
+            _ => LEAST_AREAS,
+        }
     }
 
     /// Everybody goes on as long as that is possible, but a member that never begins.
@@ -190,7 +203,11 @@ impl Case<'_> {
     fn member(&self, me: usize) -> Member<'_> {
         let call = self.calls.map_or(self.call, |calls| calls(me));
         let plan = Plan::new(&call, me, self.n, self.room, 1).unwrap();
-        let plan = if self.shows { plan.shown() } else { plan };
+        let plan = match self.way {
+            Way::Areas => plan,
+            Way::Shown => plan.shown(),
+            Way::Wide => plan.wide(self.room),
+        };
         let broadcasts = matches!(
             self.call,
             Call::Broadcast { root, .. } | Call::Multicast { root, .. } if root == me

@@ -46,6 +46,8 @@ pub(crate) enum Spot {
     Row(usize),
     /// In the member's area: at most so many bytes of it.
     Area(usize),
+    /// In half of the member's areas. Whether what is taken bypasses the caches.
+    Wide(bool),
 }
 
 impl Spot {
@@ -53,6 +55,58 @@ impl Spot {
     /// free by the rule of meetings; there the flag's line is what a member waits for.
     #[inline(always)]
     pub(crate) fn places(self, areas: usize, lines: usize) -> usize {
-        if matches!(self, Self::Area(_)) { areas } else { lines }
+        match self {
+            Self::Area(_) => areas,
+            Self::Wide(_) => 2,
+            Self::Line(_) | Self::Row(_) => lines,
+        }
+    }
+}
+
+/// The area of a round, of so many. One round's area and the next one's are in different halves.
+pub(crate) fn area(round: u64, count: usize) -> usize {
+    let half = count / 2;
+    (round as usize % 2) * half + round as usize / 2 % half
+}
+
+/// The round that all must have begun before round `round` reuses one of so many places. The last
+/// wide round was `wide`, or 0: what has been put into its half of the areas, and into the other
+/// half in the round before, may be overwritten when all have ended these rounds.
+#[inline(always)]
+pub(crate) fn needed(round: u64, places: usize, wide: u64) -> u64 {
+    let least = (round + 1).saturating_sub(places as u64);
+    if wide == 0 { least } else { least.max((wide + 1).min(round - 1)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds in areas and wide ones in any order: what a round overwrites has been read, and no
+    /// round waits for members that wait for it.
+    #[test]
+    fn nothing_is_overwritten_before_the_round_that_used_it_has_ended() {
+        let rounds = 12u64;
+        for (order, count) in (0..1u32 << rounds).flat_map(|order| [4, 8, 32].map(|count| (order, count))) {
+            let is_wide = |round: u64| order >> (round - 1) & 1 == 1;
+            let used = |round: u64| match (is_wide(round), round as usize % 2 * (count / 2)) {
+                (true, half) => half..half + count / 2,
+                (false, _) => area(round, count)..area(round, count) + 1,
+            };
+            let mut wide = 0;
+            for round in 1..=rounds {
+                let waits = match is_wide(round) {
+                    true => needed(round, Spot::Wide(false).places(count, 32), 0),
+                    false => needed(round, Spot::Area(1).places(count, 32), wide),
+                };
+                assert!(waits < round, "round {round} of {order:b} waits for itself");
+                for before in 1..round {
+                    let (old, new) = (used(before), used(round));
+                    let apart = old.end <= new.start || new.end <= old.start;
+                    assert!(apart || waits > before, "round {round} of {order:b} overwrites {before}");
+                }
+                wide = if is_wide(round) { round } else { wide };
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ impl Plan<'_> {
     /// gather the root alone would copy.
     pub(crate) fn showing(self) -> Self {
         match self.call {
-            Call::AllToAll { count } | Call::Scatter { count, .. }
+            Call::Scatter { count, .. }
                 if count >= SHOW_FROM && self.n >= SHOW_MEMBERS && !without(Optimization::ShownInputs) =>
             {
                 self.shown()
@@ -43,30 +43,16 @@ impl Plan<'_> {
         self.shows
     }
 
-    /// Whether others read the caller's input while it gets its output. In place, the input must be
-    /// copied first.
-    pub(crate) fn shows_while_writing(&self) -> bool {
-        self.shows && self.call.reads_while_writing()
-    }
-
     /// Writes round `r`. Offsets of takes are those in the other member's input.
     pub(super) fn show_or_wait(&self, out: &mut Round, r: usize) {
         let me = self.me;
         match self.call {
-            Call::AllToAll { count } if r == 0 => {
-                out.puts.push(Put { from: input((0, 0)), at: 0 });
-                out.copies.push((input((me * count, count)), output((me * count, count))));
-                self.take_all(out, |member| (me * count, output((member * count, count))));
-            }
             Call::Scatter { root, .. } if r == 0 && root == me => {
                 out.puts.push(Put { from: input((0, 0)), at: 0 });
             }
             Call::Scatter { root, count } if r == 0 => {
                 out.takes.push(Take::of(root, me * count, output((0, count))));
             }
-            // The meeting says that all have read.
-            Call::AllToAll { .. } if self.meets => {}
-            Call::AllToAll { .. } => self.take_all(out, |_| (0, Span::NONE)),
             Call::Scatter { root, count } if root == me => {
                 self.take_all(out, |_| (0, Span::NONE));
                 // In place this overwrites a part that another member has read by now.

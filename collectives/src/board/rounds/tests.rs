@@ -2,7 +2,7 @@
 //! what was put in that very round.
 
 use super::Plan;
-use super::model::Case;
+use super::model::{Case, Way};
 use crate::call::Call;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -46,7 +46,7 @@ fn reductions_through_memory_fold_in_order() {
                     n,
                     room,
                     in_place,
-                    shows: false,
+                    way: Way::Areas,
                     inputs: &|_| count,
                     outputs: &|_| count,
                     expected: &all,
@@ -82,7 +82,7 @@ fn reductions_through_memory_fold_in_order() {
                 n,
                 room,
                 in_place,
-                shows: false,
+                way: Way::Areas,
                 inputs: &inputs,
                 outputs: &outputs,
                 expected: &expected,
@@ -105,7 +105,7 @@ fn long_data_of_members_that_meet_stands_in_their_areas() {
             n,
             room,
             in_place,
-            shows: false,
+            way: Way::Areas,
             inputs: &|_| count,
             outputs: &|_| count,
             expected: &all,
@@ -132,7 +132,7 @@ fn data_moves_through_memory_to_where_it_belongs() {
                     n,
                     room,
                     in_place,
-                    shows: false,
+                    way: Way::Areas,
                     inputs: &one,
                     outputs: &each,
                     expected: &all,
@@ -164,7 +164,7 @@ fn data_moves_through_memory_to_where_it_belongs() {
             n,
             room: 1,
             in_place: false,
-            shows: false,
+            way: Way::Areas,
             inputs: &inputs,
             outputs: &inputs,
             expected: &expected,
@@ -185,7 +185,7 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
                 n,
                 room,
                 in_place: false,
-                shows: false,
+                way: Way::Areas,
                 inputs: &inputs,
                 outputs: &inputs,
                 expected: &expected,
@@ -211,7 +211,7 @@ fn members_of_a_chain_are_ahead_of_the_next_one_only() {
         n,
         room,
         in_place: false,
-        shows: false,
+        way: Way::Areas,
         inputs: &lens,
         outputs: &lens,
         expected: &expected,
@@ -221,32 +221,49 @@ fn members_of_a_chain_are_ahead_of_the_next_one_only() {
     assert_eq!(begun, [3 * ahead, 2 * ahead, ahead, 0]);
 }
 
-/// Members read each other's inputs. An alltoall in place is not shown: its input is copied first.
+/// A root's input is read by the others.
 #[test]
 fn inputs_that_are_shown_are_read_before_they_change() {
     for (n, in_place) in sizes().flat_map(|n| [(n, false), (n, true)]) {
-        let count = 5;
-        let (one, each) = (|_: usize| count, |_: usize| n * count);
-        let crossed = |me: usize, i: usize| value(i / count, me * count + i % count);
-        let case = Case {
-            call: Call::AllToAll { count },
-            calls: None,
-            n,
-            room: 8 * n,
-            in_place,
-            shows: true,
-            inputs: &each,
-            outputs: &each,
-            expected: &crossed,
-        };
-        if !in_place {
-            case.check();
-        }
         for root in roots(n) {
+            let count = 5;
             let at_root = |me: usize| if me == root { n * count } else { 0 };
             let part = |me: usize, i: usize| value(root, me * count + i);
-            let call = Call::Scatter { root, count };
-            Case { call, inputs: &at_root, outputs: &one, expected: &part, ..case }.check();
+            Case {
+                call: Call::Scatter { root, count },
+                calls: None,
+                n,
+                room: 8 * n,
+                in_place,
+                way: Way::Shown,
+                inputs: &at_root,
+                outputs: &|_| count,
+                expected: &part,
+            }
+            .check();
+        }
+    }
+}
+
+#[test]
+fn wide_rounds_move_all_parts() {
+    for (n, in_place) in sizes().filter(|n| *n <= 24).flat_map(|n| [(n, false), (n, true)]) {
+        // Places of 64 elements each: one round, or several with a short one at the end.
+        for count in [5, 150] {
+            let each = |_: usize| n * count;
+            let crossed = |me: usize, i: usize| value(i / count, me * count + i % count);
+            Case {
+                call: Call::AllToAll { count },
+                calls: None,
+                n,
+                room: 64 * n,
+                in_place,
+                way: Way::Wide,
+                inputs: &each,
+                outputs: &each,
+                expected: &crossed,
+            }
+            .check();
         }
     }
 }
@@ -269,7 +286,7 @@ fn multicast(n: usize, root: usize, like: &Case<'_>) {
         n,
         room,
         in_place,
-        shows: false,
+        way: Way::Areas,
         inputs: &inputs,
         outputs: &outputs,
         expected: &some,
@@ -294,7 +311,7 @@ fn unequal_parts(n: usize) {
                 n,
                 room,
                 in_place,
-                shows: false,
+                way: Way::Areas,
                 inputs: &inputs,
                 outputs: &outputs,
                 expected: &expected,
@@ -370,7 +387,7 @@ fn unequal(
     expected: &dyn Fn(usize, usize) -> Map,
 ) {
     let (call, calls) = (calls(0), Some(calls));
-    Case { call, calls, n, room, in_place, shows: false, inputs, outputs, expected }.check();
+    Case { call, calls, n, room, in_place, way: Way::Areas, inputs, outputs, expected }.check();
 }
 
 #[test]

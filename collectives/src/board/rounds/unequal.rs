@@ -79,6 +79,7 @@ impl<'a> Plan<'a> {
             divided: false,
             meets: false,
             shows: false,
+            wide: None,
             readers: Readers::of(call, me, n, false),
         })
     }

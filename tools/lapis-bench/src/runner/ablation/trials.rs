@@ -199,11 +199,13 @@ pub(super) const TRIALS: &[Trial] = {
         },
         Trial {
             which: ShownInputs,
-            figures: &[
-                Figures::Crowded { bench: "alltoall", sizes: &[128 * K, M] },
-                Figures::Crowded { bench: "scatter", sizes: &[128 * K, M] },
-            ],
+            figures: &[Figures::Crowded { bench: "scatter", sizes: &[128 * K, M] }],
             code: &[("collectives/src/board/shown.rs", ""), ("collectives/src/board/rounds/shown.rs", "")],
+        },
+        Trial {
+            which: WideRounds,
+            figures: &[Figures::Crowded { bench: "alltoall", sizes: &[16 * K, 64 * K, M] }],
+            code: &[("collectives/src/board/rounds/wide.rs", "")],
         },
         Trial {
             which: WritePrefetch,
