@@ -10,6 +10,7 @@ pub mod alarm;
 mod alarms;
 mod api;
 mod bundle;
+mod busy;
 mod daemon;
 pub mod diagnostics;
 mod direct;

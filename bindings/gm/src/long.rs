@@ -3,6 +3,7 @@
 //! help. And what gets want of this process.
 
 use crate::abi::Status;
+use crate::busy::Busy;
 use crate::direct::{Remote, SLICE};
 use crate::incoming::Outcome;
 use crate::memory::{memory, place};
@@ -16,35 +17,6 @@ use lapis_core::transport::copy::copy_long;
 /// For so long a long message's next bytes are waited for that its sender is to bring by a lane. A
 /// program that calls brings them in a microsecond.
 const PATIENCE: Nanos = 50_000;
-
-/// Most messages that are copied at once after one whose sender has brought nothing.
-const MOST_COPIED_AT_ONCE: u32 = 16;
-
-/// What is known of a sender whose program may be busy with something else than calls that bring
-/// the parts of its messages.
-#[derive(Debug, Default)]
-pub(crate) struct Busy {
-    /// So many messages are copied without waiting for it.
-    pub(crate) left: u32,
-    /// How many those were the last time: twice as many the next time. A sender that has only lost
-    /// its core for a moment brings what follows the next message.
-    last: u32,
-}
-
-impl Busy {
-    /// It has brought nothing of a message in time.
-    fn has_brought_nothing(&mut self) {
-        self.last = (2 * self.last).clamp(1, MOST_COPIED_AT_ONCE);
-        self.left = self.last;
-    }
-
-    /// Whether the next message is to be copied without waiting for it.
-    fn copies_at_once(&mut self) -> bool {
-        let at_once = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        at_once
-    }
-}
 
 impl Port {
     /// Where a long message of a peer's can be copied from, past the window.

@@ -1,7 +1,7 @@
 //! What a port keeps for another port: two streams out, two in.
 
+use crate::busy::Busy;
 use crate::direct::Remote;
-use crate::long::Busy;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
