@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,9 @@ impl Line {
         command.args(arguments).envs(self.variables.iter().map(|(n, v)| (n, v)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child = command.spawn().with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        Ok(Running { child, name: program.to_string_lossy().into_owned() })
+        // Reports that are committed name no folder of this machine.
+        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+        Ok(Running { child, name })
     }
 
     /// What the program printed, if it succeeds within the time.
@@ -122,8 +124,10 @@ mod tests {
     fn output_is_returned_and_failure_says_why() {
         let limit = Duration::from_secs(20);
         assert_eq!(Line::new(["sh", "-c", "echo $X"]).var("X", "7").output(limit).unwrap(), "7\n");
-        let error = Line::new(["sh", "-c", "echo broken >&2; exit 3"]).output(limit).unwrap_err().to_string();
+        let error = Line::new(["/bin/sh", "-c", "echo broken >&2; exit 3"]);
+        let error = error.output(limit).unwrap_err().to_string();
         assert!(error.contains("broken") && error.contains('3'), "{error}");
+        assert!(error.starts_with("sh: "), "{error}");
     }
 
     #[test]
