@@ -49,7 +49,7 @@ pub(crate) trait Data {
     /// # Safety
     /// As there.
     unsafe fn take_past(&mut self, take: &Take, area: *const u8, fold: &Fold) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises of area and buffers what `take` asks for.
         unsafe { self.take(take, area, fold) }
     }
 }
@@ -217,7 +217,8 @@ impl Data for Buffers {
     #[inline(never)]
     unsafe fn take_past(&mut self, take: &Take, area: *const u8, _: &Fold) -> Result<()> {
         let (into, len) = self.bytes(take.into);
-        // SAFETY: the caller's promise.
+        // SAFETY: the area holds the bytes that the take names, and they fit the output, the caller
+        // promises; areas are no part of a buffer.
         unsafe { copy_past_caches(area.add(take.at * self.size), into, len) };
         Ok(())
     }
