@@ -194,6 +194,13 @@ fn what_has_no_room_for_a_while_is_sent_later() {
 }
 
 #[test]
+fn headers_are_whole_where_nothing_goes_beside_a_message() {
+    let Some(faulty) = Faulty::new("marks") else { return };
+    let faults = "mark:1:0:38";
+    assert_eq!(all_ended(faults, faulty.run(faults, 0)), 6, "{faults}");
+}
+
+#[test]
 fn a_send_that_fails_costs_its_peer_and_nobody_else() {
     let Some(faulty) = Faulty::new("sends") else { return };
     for what in ["inject", "send", "sent"] {

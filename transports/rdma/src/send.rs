@@ -134,6 +134,11 @@ impl Sender {
         } else {
             endpoint.inject(assemble(&mut message, &head.encode(), parts), to)
         };
+        if short && injected == Err(libc::ENOSYS) {
+            // This provider carries marks beside writes alone.
+            self.short = false;
+            return Err(Refused::Busy);
+        }
         self.injected(len, injected)
     }
 

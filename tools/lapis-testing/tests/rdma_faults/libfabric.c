@@ -15,6 +15,7 @@
  *   inject, send, write, read      beginning one; a message that is written to a slot is injected
  *   dead                           injecting a message, and from then on beginning anything with a peer, a
  *                                  header alone included
+ *   mark                           injecting a message with most of its header beside it
  *   lose                           an injected message is taken and not sent
  *   stray                          the same of those alone that are written to slots
  *   mislay                         the same of a short put; without it, such are writes
@@ -264,8 +265,7 @@ static int fault(const char *what, const void *object, fi_addr_t to) {
 
 /* The error number with which a call that begins something with a peer is to fail, or 0. */
 static int refused(const char *what, struct fid_ep *ep, fi_addr_t to) {
-    int error = fault(what, ep, to);
-    return error != 0 ? error : cut(ep, 1);
+    return fault(what, ep, to) ?: cut(ep, 1);
 }
 
 static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, fi_addr_t to) {
@@ -277,7 +277,7 @@ static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, f
 
 /* Most of the header goes beside the message; none is a greeting. */
 static ssize_t faulty_injectdata(struct fid_ep *ep, const void *bytes, size_t len, uint64_t data, fi_addr_t to) {
-    int error = refused("inject", ep, to);
+    int error = fault("mark", ep, to) ?: refused("inject", ep, to);
     if (error == 0 && fault("lose", ep, to) != 0)
         return 0;
     return error != 0 ? -error : real_msg->injectdata(ep, bytes, len, data, to);
