@@ -1,5 +1,6 @@
 //! A task of `tests/hosts.rs`: `levels_job ROUNDS`. It goes through so many barriers of core's and
-//! as many of a team of all tasks, and says how many packets each sort has sent between machines.
+//! as many of a team of all tasks, then through as many exchanges of core's and allgathers of the
+//! team, and says how many packets each sort has sent between machines.
 
 use lapis_collectives::Team;
 use lapis_core::Context;
@@ -25,8 +26,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         team.barrier()?;
     }
     let end = network(&context);
-    let task = context.task();
+    let (task, n) = (context.task(), context.tasks());
     println!("task {task}: core {} team {}", between - start, end - between);
+    let word = |task: u32, round: u64| u64::from(task) << 32 | round;
+    for round in 0..rounds {
+        let all = context.all_gather(&word(task, round).to_le_bytes())?;
+        let right = (0..n).flat_map(|task| word(task, round).to_le_bytes());
+        assert!(all.into_iter().eq(right), "exchange {round}");
+    }
+    let between = network(&context);
+    let mut all = vec![0; n as usize];
+    for round in 0..rounds {
+        team.all_gather(&[word(task, round)], &mut all)?;
+        assert!((0..n).map(|task| word(task, round)).eq(all.iter().copied()), "allgather {round}");
+    }
+    println!("task {task}, all: core {} team {}", between - end, network(&context) - between);
     context.gfence()?;
     drop(team);
     Ok(context.terminate()?)

@@ -4,8 +4,9 @@ use crate::board::Rounds;
 use crate::engine::{self, Found, Here};
 use crate::select::{self, Way};
 use crate::team::Team;
+use crate::two_levels::TwoLevels;
 use crate::{Call, Type};
-use lapis_schedules::levels;
+use lapis_schedules::Script;
 
 impl Team {
     /// How a call uses memory, if it can; operands may be reordered if `reorder`.
@@ -13,16 +14,15 @@ impl Team {
         select::through_memory(call, &self.shape(of, reorder), &self.0.overrides)
     }
 
-    /// The rounds of a call, if it has any.
-    pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<Rounds> {
+    /// The rounds of a call, if it has any, and its messages.
+    pub(crate) fn rounds(&self, call: &Call<'_>, of: Type, reorder: bool) -> Option<(Rounds, Script)> {
         match self.way(call, of, reorder)? {
-            Way::Host => Rounds::all(call, self.rank(), self.len(), of.size()),
+            Way::Host => Some((Rounds::all(call, self.rank(), self.len(), of.size())?, Script::default())),
             Way::Levels => {
-                let hosts = self.hosts()?;
+                let parts = TwoLevels::of(call, &self.shape(of, reorder), self.hosts()?)?;
                 let here = self.here();
-                let leader = levels::leader(hosts, hosts.host_of(self.rank()), call.root());
-                let leader = here.ranks.rank(leader as u32)?;
-                Rounds::of_levels(call, here.me, here.ranks.len(), leader, of.size())
+                let rounds = Rounds::of_levels(&parts, here.me, here.ranks.len(), of.size())?;
+                Some((rounds, parts.messages))
             }
         }
     }

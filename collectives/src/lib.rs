@@ -43,6 +43,7 @@ mod request;
 pub mod select;
 mod signature;
 mod team;
+mod two_levels;
 
 pub use call::Call;
 pub use combine::{By, Combine};

@@ -69,6 +69,11 @@ impl Algorithm {
 /// Bytes of a segment of pipelines.
 const SEGMENT: usize = 32 << 10;
 
+/// Parts of an alltoall of up to so many bytes pass through leaders, which copy each of them
+/// between the other steps; so do as many of them at most.
+const THROUGH_LEADERS: usize = 1 << 10;
+const PARTS_THROUGH_LEADERS: usize = 1 << 14;
+
 /// The caller, its team, and restrictions on the order of operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a> {
@@ -136,9 +141,10 @@ const TABLE: &[Row] = &[
 ];
 
 /// The rule that precedes the table.
-pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
-     broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
-     nor for exchanges along edges";
+pub const FIRST_RULE: &str = "memory for members of one host; on several hosts within each for barrier, broadcast, \
+     reduce and allreduce, and if the ranks of each host follow each other for gather, scatter, \
+     allgather, reduce_scatter_block and alltoall up to 1 KiB a part; but not for reductions that shall be reproducible, nor for \
+     exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -174,25 +180,15 @@ fn choose_for(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algo
     match call {
         Call::Barrier if two_levels => TwoLevels,
         Call::Barrier => Dissemination,
-        Call::Broadcast { .. } if bytes <= 32 << 10 => {
-            if two_levels {
-                TwoLevels
-            } else {
-                Tree
-            }
-        }
+        Call::Broadcast { .. } if bytes <= 32 << 10 && two_levels => TwoLevels,
+        Call::Broadcast { .. } if bytes <= 32 << 10 => Tree,
         Call::Broadcast { .. } if shape.n >= 6 => TwoTrees,
         Call::Broadcast { .. } => Chain,
         Call::Reduce { .. } if bytes <= 64 << 10 || shape.reproducible => Tree,
         Call::Reduce { .. } => Chain,
         Call::AllReduce { .. } if shape.reproducible || !shape.reorder => Doubling,
-        Call::AllReduce { .. } if bytes <= 8 << 10 => {
-            if two_levels {
-                TwoLevels
-            } else {
-                Doubling
-            }
-        }
+        Call::AllReduce { .. } if bytes <= 8 << 10 && two_levels => TwoLevels,
+        Call::AllReduce { .. } if bytes <= 8 << 10 => Doubling,
         Call::AllReduce { .. } if bytes <= 1 << 20 => Halves,
         Call::AllReduce { .. } => Ring,
         Call::ReduceScatter { .. } if bytes <= 512 && !shape.reproducible => Doubling,
@@ -205,6 +201,7 @@ fn choose_for(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algo
         Call::AllGather { .. } => Bruck,
         Call::AllToAll { .. } if bytes <= 128 && shape.n >= 8 => Bruck,
         Call::AllToAll { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. } => Pairwise,
+        Call::AllGatherV { parts } if parts.counts.iter().sum::<usize>() * shape.size <= 32 << 10 => Bruck,
         Call::AllGatherV { .. } => Ring,
         Call::Scan { .. } | Call::ExScan { .. } => Doubling,
         _ => Tree,
@@ -220,6 +217,28 @@ pub enum Way {
     Levels,
 }
 
+/// Whether a call can be made on two levels, with memory within each host.
+pub(crate) fn has_two_levels(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> bool {
+    if hosts.len() <= 1 || hosts.len() >= shape.n {
+        return false;
+    }
+    match call {
+        Call::Barrier | Call::Broadcast { .. } => true,
+        Call::Reduce { .. } | Call::AllReduce { .. } => shape.reorder || hosts.in_order(),
+        Call::Gather { .. }
+        | Call::Scatter { .. }
+        | Call::AllGather { .. }
+        | Call::ReduceScatterBlock { .. } => hosts.in_order(),
+        Call::AllToAll { count } => {
+            let most = (0..hosts.len()).map(|host| hosts.ranks(host).len()).max().unwrap_or(1);
+            hosts.in_order()
+                && count * shape.size <= THROUGH_LEADERS
+                && most * shape.n <= PARTS_THROUGH_LEADERS
+        }
+        _ => false,
+    }
+}
+
 /// How a call uses shared memory, if members of a host map each other's memory.
 pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Option<Way> {
     if matches!(call, Call::Neighbours { .. }) || shape.n == 1 || (call.folds() && shape.reproducible) {
@@ -229,10 +248,8 @@ pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides)
     let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
         return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
     };
-    let can = matches!(call, Call::Barrier | Call::Broadcast { .. } | Call::AllReduce { .. })
-        && hosts.len() < shape.n
-        && (!call.folds() || shape.reorder || hosts.in_order());
-    (can && wish.is_none_or(|wish| matches!(wish, Memory | TwoLevels))).then_some(Way::Levels)
+    (has_two_levels(call, shape, hosts) && wish.is_none_or(|wish| matches!(wish, Memory | TwoLevels)))
+        .then_some(Way::Levels)
 }
 
 /// The caller's steps.
@@ -240,24 +257,8 @@ pub fn script(call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
     script_at(Place::all(shape.me, shape.n), call, shape, by)
 }
 
-/// The steps between hosts of a member that sends for its host; none of the others. Its output is
-/// both what goes in and what comes out.
-pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> Script {
-    let mine = hosts.host_of(shape.me);
-    let leader = |host: usize| levels::leader(hosts, host, call.root());
-    if leader(mine) != shape.me {
-        return Script::default();
-    }
-    let call = match *call {
-        Call::Broadcast { root, count } => Call::Broadcast { root: hosts.host_of(root), count },
-        other => other,
-    };
-    let shape = Shape { me: mine, n: hosts.len(), hosts: None, ..*shape };
-    let at = Place { me: mine, n: hosts.len(), rank: &leader, phase: 0 };
-    script_at(at, &call, &shape, choose(&call, &shape, &Overrides::default()))
-}
-
-fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
+/// The steps of the member at a place.
+pub(crate) fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
     let mut script = Script::default();
     call.with_list(at.n, |call| write_script(&mut script, at, call, shape, by));
     script
@@ -295,11 +296,14 @@ fn write_script(out: &mut Script, at: Place<'_>, call: &Call<'_>, shape: &Shape<
         (Call::Scatter { root, count }, _) => tree::scatter(out, at, root, count, 2),
         (Call::ScatterV { root, mine, parts }, _) => tree::scatter_v(out, at, root, mine, parts),
         (Call::AllGather { count }, Doubling) => doubling::all_gather(out, at, count),
-        (Call::AllGather { count }, Bruck) => doubling::all_gather_any(out, at, count),
+        (Call::AllGather { count }, Bruck) => {
+            doubling::all_gather_any(out, at, |rank| (rank * count, count));
+        }
         (Call::AllGather { count }, _) => {
             let counts = vec![count; at.n];
             ring::all_gather(out, at, &counts, &ring::starts(&counts));
         }
+        (Call::AllGatherV { parts }, Bruck) => doubling::all_gather_any(out, at, |rank| parts.of(rank)),
         (Call::AllGatherV { parts }, _) => ring::all_gather(out, at, parts.counts, parts.starts),
         (Call::AllToAll { count }, Bruck) => exchange::all_to_all_by_bits(out, at, count),
         (Call::AllToAll { count }, _) => {

@@ -12,7 +12,6 @@ use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::config::Origin;
 use lapis_core::sync::{AtomicBool, Ordering};
-use lapis_schedules::Script;
 use lapis_schedules::group::{Group, GroupError, Split};
 use lapis_schedules::levels::Hosts;
 use std::cell::UnsafeCell;
@@ -226,16 +225,14 @@ impl Team {
         let shape = self.shape(of, reorder);
         let all = || select::script(call, &shape, select::choose(call, &shape, &inner.overrides));
         let (known, board) = self.memory();
-        let mut rounds = if known && !board { None } else { self.rounds(call, of, reorder) };
-        let script = match (&rounds, shape.hosts) {
-            (None, _) => all(),
-            (Some(_), Some(hosts)) => select::between_hosts(call, &shape, hosts),
-            (Some(_), None) => Script::default(),
+        let by_memory = if known && !board { None } else { self.rounds(call, of, reorder) };
+        let (rounds, script) = match by_memory {
+            None => (None, all()),
+            Some((mut rounds, script)) => {
+                rounds.instead = (!known).then(all);
+                (Some(Box::new(rounds)), script)
+            }
         };
-        if let Some(rounds) = rounds.as_mut().filter(|_| !known) {
-            rounds.instead = Some(all());
-        }
-        let rounds = rounds.map(Box::new);
         let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name(), rounds);
         Ok(NonNull::from(Box::leak(Box::new(op))))
     }

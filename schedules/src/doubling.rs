@@ -174,25 +174,49 @@ pub fn all_gather(out: &mut Script, at: Place<'_>, count: usize) {
     out.end();
 }
 
-/// The same for any number of members: ⌈log₂ n⌉ rounds (Bruck), and a copy at the end.
-pub fn all_gather_any(out: &mut Script, at: Place<'_>, count: usize) {
-    let n = at.n;
-    // Blocks of the members me, me + 1, …
-    let held = out.room(n * count);
-    out.copy(Span::input(0, count), held.part(0, count));
+/// The same for any number of members and parts of any lengths: ⌈log₂ n⌉ rounds (Bruck), and
+/// copies at the end. `part` says where each member's part begins in the output, and its length.
+pub fn all_gather_any(out: &mut Script, at: Place<'_>, part: impl Fn(usize) -> (usize, usize)) {
+    let held = out.room((0..at.n).map(|member| part(member).1).sum());
+    let mine = part(at.me).1;
+    out.copy(Span::input(0, mine), held.part(0, mine));
+    all_gather_around(out, at, |member| part(member).1, held);
+    let order = (at.me..at.n).chain(0..at.me);
+    copy_runs(out, held, order.map(part));
+    out.end();
+}
+
+/// The same for parts that stand one behind the other in `held`, in the order of members, from the
+/// caller's own on, which is there.
+pub(crate) fn all_gather_around(out: &mut Script, at: Place<'_>, len: impl Fn(usize) -> usize, held: Span) {
+    // Elements of so many members' parts, from one member's on.
+    let of = |member: usize, many: usize| (0..many).map(|i| len((member + i) % at.n)).sum::<usize>();
     let mut have = 1;
-    while have < n {
-        let more = have.min(n - have);
+    while have < at.n {
+        let more = have.min(at.n - have);
         let tag = have.trailing_zeros() as usize;
-        out.send(at, at.before(have), tag, held.part(0, more * count));
-        out.receive(at, at.after(have), tag, held.part(have * count, more * count));
+        out.send(at, at.before(have), tag, held.part(0, of(at.me, more)));
+        let into = held.part(of(at.me, have), of(at.after(have), more));
+        out.receive(at, at.after(have), tag, into);
         out.wait();
         have <<= 1;
     }
-    let first = n - at.me;
-    out.copy(held.part(0, first * count), Span::output(at.me * count, first * count));
-    out.copy(held.part(first * count, at.me * count), Span::output(0, at.me * count));
-    out.end();
+}
+
+/// Copies parts that stand one behind the other to their places in the output, each with its
+/// beginning and length there.
+pub(crate) fn copy_runs(out: &mut Script, from: Span, parts: impl Iterator<Item = (usize, usize)>) {
+    let (mut done, mut run) = (0, (0, 0));
+    for (start, len) in parts {
+        if run.0 + run.1 == start {
+            run.1 += len;
+            continue;
+        }
+        out.copy(from.part(done, run.1), Span::output(run.0, run.1));
+        done += run.1;
+        run = (start, len);
+    }
+    out.copy(from.part(done, run.1), Span::output(run.0, run.1));
 }
 
 /// Everybody's output becomes the inputs up to its own, folded in order.

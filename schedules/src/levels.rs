@@ -3,6 +3,7 @@
 
 use crate::group::Group;
 use crate::{Place, Script, Span, doubling, tree};
+use std::cell::Cell;
 
 /// Which members share a host: groups of ranks.
 #[derive(Clone, Debug, Default)]
@@ -142,5 +143,35 @@ pub fn all_reduce(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, 
         out.drain();
     };
     let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, data, k);
+    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+}
+
+/// Everybody's output becomes everybody's inputs, of `count` elements each: the first member of
+/// each host collects those of its host, and gives everything to it along a tree of radix `k`.
+pub fn all_gather(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, k: usize) {
+    let all = hosts.ranks_in_all() as usize * count;
+    let held = Cell::new(Span::NONE);
+    let up = |out: &mut Script, at: Place<'_>, top: usize| {
+        if at.me != top {
+            return out.send(at, top, 0, Span::input(0, count));
+        }
+        held.set(out.room(all));
+        let of = |member: usize| held.get().part(member * count, count);
+        out.copy(Span::input(0, count), of(top));
+        for from in (0..at.n).filter(|from| *from != top) {
+            out.receive(at, from, 0, of(from));
+        }
+        out.wait();
+    };
+    let across = |out: &mut Script, at: Place<'_>, _: usize| {
+        let len = |host: usize| hosts.ranks(host).len() * count;
+        doubling::all_gather_around(out, at, len, held.get());
+        let order = (at.me..at.n).chain(0..at.me);
+        let ranks = order.flat_map(|host| hosts.ranks(host).iter());
+        doubling::copy_runs(out, held.get(), ranks.map(|rank| (rank as usize * count, count)));
+    };
+    let down = |out: &mut Script, at: Place<'_>, top: usize| {
+        tree::broadcast_of(out, at, top, Span::output(0, all), k);
+    };
     levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
 }

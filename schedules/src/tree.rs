@@ -151,13 +151,6 @@ pub fn gather(out: &mut Script, at: Place<'_>, root: usize, count: usize, k: usi
     out.end();
 }
 
-/// Everybody's output becomes everybody's inputs: they go up a tree to rank 0, and all together
-/// down.
-pub fn all_gather(out: &mut Script, at: Place<'_>, count: usize, k: usize) {
-    gather(out, at, 0, count, k);
-    broadcast(out, at.phase(at.phase + 1), 0, at.n * count, k);
-}
-
 /// Everybody's output becomes its part of the root's input; all parts have `count` elements.
 pub fn scatter(out: &mut Script, at: Place<'_>, root: usize, count: usize, k: usize) {
     let (n, tree) = (at.n, Tree::of(relative(&at, root), at.n, k));
@@ -197,7 +190,8 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    pub(crate) fn of(&self, rank: usize) -> (usize, usize) {
+    /// Where a member's part begins, and its length.
+    pub fn of(&self, rank: usize) -> (usize, usize) {
         (self.starts[rank], self.counts[rank])
     }
 }
@@ -227,6 +221,8 @@ pub fn scatter_v(out: &mut Script, at: Place<'_>, root: usize, mine: usize, part
                 let (start, len) = parts.of(to);
                 out.send(at, to, 0, Span::input(start, len));
             }
+            // In place, the root's part goes where others' parts are sent from.
+            out.drain();
             let (start, len) = parts.of(root);
             out.copy(Span::input(start, len), Span::output(0, len));
         }

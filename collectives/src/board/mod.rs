@@ -37,6 +37,8 @@ mod stores;
 pub(crate) use buffers::{Buffers, Data, Layouts};
 pub(crate) use dozing::{is_any_dozing, wake_dozing};
 pub(crate) use prepared::{Kept, Prepared, keeps};
+#[cfg(all(test, not(loom)))]
+pub(crate) use rounds::model;
 pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
 pub(crate) use shown::Shown;
 pub(crate) use steps::{Reach, Rounds, plan};

@@ -495,6 +495,6 @@ fn output((start, len): (usize, usize)) -> Span {
 }
 
 #[cfg(all(test, not(loom)))]
-mod model;
+pub(crate) mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -3,9 +3,10 @@
 
 use super::dozing::{is_any_dozing, wake_dozing};
 use super::rounds::{Plan, Round, Spot};
-use super::{AREA, Board, Data, INLINE};
+use super::{AREA, Board, Buffers, Data, INLINE};
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
+use crate::two_levels::{TwoLevels, View, Within};
 use crate::{Call, Signature};
 use lapis_schedules::Script;
 use lapis_schedules::group::Group;
@@ -40,10 +41,10 @@ enum Stage {
 /// The rounds of an operation: all of it, or those before and after its messages. Its fields are
 /// accessed one by one: publishing a round may wake others by messages, which may re-enter.
 pub(crate) struct Rounds {
-    before: Option<Plan<'static>>,
-    after: Option<Plan<'static>>,
-    /// The messages in between read the output of the rounds before them.
-    output_goes_on: bool,
+    before: Option<(Plan<'static>, View)>,
+    after: Option<(Plan<'static>, View)>,
+    /// Bytes of scratch that are in use from part to part.
+    held: usize,
     /// Messages to be sent instead, kept until it is known whether there is memory.
     pub(crate) instead: Option<Script>,
     /// The lists that the plans refer to.
@@ -119,43 +120,29 @@ impl Rounds {
         // SAFETY: what the plan refers to are the lists, which are kept beside it and stay where
         // they are; a call without lists refers to nothing.
         let plan = unsafe { std::mem::transmute::<Option<Plan<'_>>, Option<Plan<'static>>>(plan) };
-        plan.map(|plan| Self::new(Some(plan), None, false, lists))
+        plan.map(|plan| Self::new(Some((plan, View::WHOLE)), None, 0, lists))
     }
 
     /// The rounds before and after the messages of a call on two levels, for member `me` of the `n`
-    /// members of a host, whose `leader` sends the messages.
-    pub(crate) fn of_levels(
-        call: &Call<'_>,
-        me: usize,
-        n: usize,
-        leader: usize,
-        size: usize,
-    ) -> Option<Self> {
-        let plan = |call: Call<'static>| plan(&call, me, n, size);
-        let (up, count) = match *call {
-            Call::Barrier => (Some(Call::Gather { root: leader, count: 0 }), 0),
-            Call::Broadcast { count, .. } => (None, count),
-            Call::AllReduce { count } => (Some(Call::Reduce { root: leader, count }), count),
-            _ => return None,
+    /// members of a host.
+    pub(crate) fn of_levels(parts: &TwoLevels, me: usize, n: usize, size: usize) -> Option<Self> {
+        let rounds = |within: &Option<Within>| match within {
+            Some((call, view)) => Some(Some((plan(call, me, n, size)?, *view))),
+            None => Some(None),
         };
-        let before = match up {
-            Some(up) => Some(plan(up)?),
-            None => None,
-        };
-        let after = plan(Call::Broadcast { root: leader, count })?;
-        Some(Self::new(before, Some(after), call.folds(), None))
+        Some(Self::new(rounds(&parts.before)?, rounds(&parts.after)?, parts.held * size, None))
     }
 
     fn new(
-        before: Option<Plan<'static>>,
-        after: Option<Plan<'static>>,
-        output_goes_on: bool,
+        before: Option<(Plan<'static>, View)>,
+        after: Option<(Plan<'static>, View)>,
+        held: usize,
         lists: Option<Lists>,
     ) -> Self {
         Self {
             before,
             after,
-            output_goes_on,
+            held,
             instead: None,
             _lists: lists,
             reach: Reach::Before,
@@ -170,7 +157,7 @@ impl Rounds {
 
     /// Takes on the plan as the members of the board make it.
     pub(crate) fn join(&mut self, board: &Board) {
-        self.before = self.before.map(|plan| board.plan(plan));
+        self.before = self.before.map(|(plan, view)| (board.plan(plan), view));
     }
 
     /// See [`Plan::shows`].
@@ -180,14 +167,15 @@ impl Rounds {
 
     /// Bytes of scratch.
     pub(crate) fn scratch(&self) -> usize {
-        let of = |plan: &Option<Plan<'_>>| plan.as_ref().map_or(0, |plan| plan.scratch() * plan.element());
-        of(&self.before).max(of(&self.after))
+        let of = |part: &Option<(Plan<'_>, View)>| {
+            part.as_ref().map_or(0, |(plan, _)| plan.scratch() * plan.element())
+        };
+        self.held + of(&self.before).max(of(&self.after))
     }
 
-    /// Enters another part of the operation. True if its messages read the output of the rounds.
-    pub(crate) fn enter(&mut self, reach: Reach) -> bool {
+    /// Enters another part of the operation.
+    pub(crate) fn enter(&mut self, reach: Reach) {
         (self.reach, self.stage, self.next, self.heard) = (reach, Stage::Between, 0, 0);
-        reach == Reach::Messages && self.output_goes_on
     }
 
     /// An error that names a member with another call in the present or next round.
@@ -231,7 +219,7 @@ impl Rounds {
         self.plan().is_some_and(|plan| plan.passes_on())
     }
 
-    fn plan(&self) -> Option<Plan<'static>> {
+    fn part(&self) -> Option<(Plan<'static>, View)> {
         match self.reach {
             Reach::Before => self.before,
             Reach::After => self.after,
@@ -239,9 +227,14 @@ impl Rounds {
         }
     }
 
-    /// Bytes of an element in the rounds of the present part.
-    pub(crate) fn element(&self) -> usize {
-        self.plan().map_or(1, |plan| plan.element())
+    fn plan(&self) -> Option<Plan<'static>> {
+        self.part().map(|(plan, _)| plan)
+    }
+
+    /// The buffers of the present part, in those of a whole call with elements of `size` bytes.
+    pub(crate) fn buffers(&self, whole: [*mut u8; 3], size: usize) -> Buffers {
+        let (element, view) = self.part().map_or((1, View::WHOLE), |(plan, view)| (plan.element(), view));
+        Buffers { bases: view.bases(whole, size), size: element }
     }
 
     /// Takes rounds as far as possible. True if this part of the operation is complete. `wake`
@@ -249,7 +242,7 @@ impl Rounds {
     ///
     /// # Safety
     /// The lock is held; rounds and board are this operation's and live; the data is what the call
-    /// says, in [`element`](Self::element)s, and nobody else's.
+    /// says, as [`buffers`](Self::buffers) has it, and nobody else's.
     pub(crate) unsafe fn go(
         this: *mut Self,
         board: *mut Board,

@@ -48,6 +48,42 @@ fn calls(team: &Team, count: usize, round: usize) {
     }
 }
 
+/// Calls whose data is ordered by rank, blocking or not.
+fn ordered_calls(team: &Team, count: usize, round: usize) {
+    let (me, n) = (team.rank(), team.len());
+    let root = round * 5 % n;
+    let mine: Vec<u64> = (0..count).map(|i| value(me, i)).collect();
+    let all: Vec<u64> = (0..n).flat_map(|rank| (0..count).map(move |i| value(rank, i))).collect();
+    let given: Vec<u64> = (0..n * count).map(|i| value(me, i)).collect();
+    let sum = |i: usize| (0..n).map(|rank| value(rank, i)).sum::<u64>();
+    let run = |call: Call<'static>, by: Option<Operator>, input: &[u64], mut output: Vec<u64>| {
+        if (me + round).is_multiple_of(2) {
+            let by = by.map_or(By::Nothing, By::Operator);
+            let (from, into) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
+            // SAFETY: the buffers are as long as the call needs them.
+            unsafe { team.call_raw(&call, Type::U64, by, from, into).unwrap() };
+            return output;
+        }
+        team.start(&call, by.map(Combine::from), input.to_vec(), output).unwrap().wait().unwrap().1
+    };
+    let at = |root: usize, len: usize| vec![0; if me == root { len } else { 0 }];
+    let got = run(Call::AllGather { count }, None, &mine, vec![0; n * count]);
+    assert!(got == all, "allgather of {count} among {n}");
+    let got = run(Call::Gather { root, count }, None, &mine, at(root, n * count));
+    assert!(me != root || got == all, "gather of {count} among {n} to {root}");
+    let parts = if me == root { all } else { Vec::new() };
+    let got = run(Call::Scatter { root, count }, None, &parts, vec![0; count]);
+    assert!(got == mine, "scatter of {count} among {n} from {root}");
+    let got = run(Call::Reduce { root, count }, Some(Operator::Sum), &mine, at(root, count));
+    assert!(got.iter().enumerate().all(|(i, got)| *got == sum(i)), "reduce of {count} among {n} to {root}");
+    let got = run(Call::ReduceScatterBlock { count }, Some(Operator::Sum), &given, vec![0; count]);
+    let expected = |i: usize| sum(me * count + i);
+    assert!(
+        got.iter().enumerate().all(|(i, got)| *got == expected(i)),
+        "reduce_scatter of {count} among {n}"
+    );
+}
+
 /// Bytes with gaps of one between them.
 #[derive(Clone, Copy)]
 struct Spread(*mut u8);
@@ -104,6 +140,7 @@ fn on_hosts(n: u32, host: fn(usize) -> usize, counts: &'static [usize]) {
         let team = team(context, host);
         for (round, count) in counts.iter().copied().enumerate() {
             calls(&team, count, round);
+            ordered_calls(&team, count, round);
             layouts(&team, count, round);
             layouts(&team, 8 * count, round + 1);
         }

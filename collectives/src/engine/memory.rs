@@ -9,7 +9,7 @@ use super::search::Found;
 use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
-use crate::board::{Board, Buffers, Layouts, Reach, Rounds, Shown};
+use crate::board::{Board, Layouts, Reach, Rounds, Shown};
 use crate::error::{Cause, CollectiveError, Result};
 use lapis_core::Context;
 use lapis_core::sync::spin_loop;
@@ -172,8 +172,7 @@ impl Engine {
                 let gone = Self::go_on(context, op, rounds, board, &wake);
                 (*members).memory.busy = false;
                 match gone {
-                    Ok(true) if (&mut *rounds).enter(following) => (*op).bases[0] = (*op).bases[1],
-                    Ok(true) => {}
+                    Ok(true) => (&mut *rounds).enter(following),
                     Ok(false) => return false,
                     Err(e) => {
                         (*op).failure.get_or_insert(e);
@@ -204,7 +203,7 @@ impl Engine {
                 let layouts: *mut dyn Layouts = layouts;
                 return Rounds::go(rounds, board, wake, &mut *layouts, fold, signature);
             }
-            let buffers = Buffers { bases: (*op).bases, size: (&*rounds).element() };
+            let buffers = (&*rounds).buffers((*op).bases, (*op).size);
             if (&*rounds).shows() {
                 let mut data = Shown { buffers, board, context };
                 return Rounds::go(rounds, board, wake, &mut data, fold, signature);

@@ -88,7 +88,7 @@ const READS: u64 = 4;
 fn script(me: usize, n: usize) -> Script {
     let mut script = Script::default();
     let at = Place::all(me, n);
-    doubling::all_gather_any(&mut script, at, 1);
+    doubling::all_gather_any(&mut script, at, |member| (member, 1));
     script.steps.push(lapis_schedules::Step::Look);
     doubling::all_reduce_in(&mut script, at.phase(1), Span::output(n, 1));
     script.steps.push(lapis_schedules::Step::Drain);

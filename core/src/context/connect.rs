@@ -4,7 +4,7 @@ use super::adaptive_wait::look_until;
 use super::card::{address_in, card_key, cores_of, epoch_of, hosts, own_card, plain_address};
 use super::flags::{self, Flags};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
-use super::steps::{barrier_steps, exchanges_meet};
+use super::steps::{barrier_steps, levels};
 use super::tally::{Places, Tallies};
 use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
@@ -16,6 +16,7 @@ use crate::transport::{
     Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What connecting gives.
@@ -73,6 +74,7 @@ pub(super) fn connect(
     }
     let flags = Flags::new(job.task(), flags, &cards, &windows);
     let hosts = hosts(&cards);
+    let levels = levels(job.task(), &cards, &hosts);
     let tallies = Tallies::new(job.task(), places, &cards, &windows);
     Ok(Connected {
         links,
@@ -82,9 +84,9 @@ pub(super) fn connect(
         tallies,
         crowded: crowded(&cards, addresses, job.task()),
         collectives: Collectives::new(
-            Barrier::new(&barrier_steps(job.task(), &cards, &hosts)),
+            Barrier::new(&barrier_steps(job.task(), cards.len(), levels.as_ref())),
             Exchanges {
-                meet: exchanges_meet(job.task(), &cards, &hosts),
+                levels: levels.map(Arc::new),
                 in_memory: flags::have_rows(&cards, &hosts),
                 ..Exchanges::default()
             },

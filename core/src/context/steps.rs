@@ -1,9 +1,10 @@
 //! The steps of a task in a barrier of all tasks, and in an exchange: the choice among schedules.
 
 use super::card::cores_of;
+use crate::state::Levels;
 use crate::transport::PeerId;
-use lapis_schedules::levels::{self, Hosts};
-use lapis_schedules::{Place, Script, doubling};
+use lapis_schedules::levels::Hosts;
+use lapis_schedules::{self as schedules, Place, Script, doubling};
 
 /// On machines of more cores, tasks go in rounds even where they outnumber them: one that talks to
 /// all takes longer than some switches of tasks.
@@ -12,20 +13,26 @@ const CORES_OF_A_ROOT: usize = 32;
 /// Radix of the trees on machines with a core for each task.
 const RADIX: usize = 4;
 
-/// The steps of a task. All tasks choose by the cards of all, and so choose the same.
+/// How tasks go on two levels: within each host first, then between the first tasks of hosts, then
+/// within each host again. `None`: all take part in one schedule, by themselves. All tasks choose
+/// by the cards of all, and so choose the same.
 ///
-/// A barrier in rounds needs as many switches in each round as there are tasks on a core. Where all
-/// tasks of a machine meet at the first of them, each has the core once.
-pub(super) fn barrier_steps(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> Script {
-    let n = cards.len();
-    let at = Place::all(me as usize, n);
+/// A schedule in rounds needs as many switches in each round as there are tasks on a core. Where
+/// all tasks of a machine meet at the first of them, each has the core once.
+pub(super) fn levels(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> Option<Levels> {
     let (here, meet) = here(me, cards, hosts);
     let hosts = Hosts::of(hosts.iter().map(|host| u64::from(*host)));
+    let by_themselves = hosts.len() == cards.len() || hosts.len() == 1 && !meet;
+    (!by_themselves).then_some(Levels { hosts, radix: if meet { here } else { RADIX } })
+}
+
+/// The steps of a task in a barrier of `n`.
+pub(super) fn barrier_steps(me: PeerId, n: usize, levels: Option<&Levels>) -> Script {
+    let at = Place::all(me as usize, n);
     let mut script = Script::default();
-    if hosts.len() == n || hosts.len() == 1 && !meet {
-        doubling::barrier(&mut script, at, 2);
-    } else {
-        levels::barrier(&mut script, at, &hosts, if meet { here } else { RADIX });
+    match levels {
+        None => doubling::barrier(&mut script, at, 2),
+        Some(Levels { hosts, radix }) => schedules::levels::barrier(&mut script, at, hosts, *radix),
     }
     script
 }
@@ -42,12 +49,6 @@ fn here(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> (usize, bool) {
     (here.len(), (1..=CORES_OF_A_ROOT).contains(&cores) && here.len() > cores)
 }
 
-/// Whether all tasks meet at the first one in exchanges: if they do in barriers, on one machine.
-/// All tasks decide by the cards of all, and so decide the same.
-pub(super) fn exchanges_meet(me: PeerId, cards: &[Vec<u8>], hosts: &[u32]) -> bool {
-    here(me, cards, hosts) == (cards.len(), true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +58,10 @@ mod tests {
     fn card(cores: &[u8]) -> Vec<u8> {
         let field = |name: &[u8]| [&(name.len() as u16).to_le_bytes(), name].concat();
         [&b"cores"[..], cores].map(field).concat()
+    }
+
+    fn of_barrier(me: u32, cards: &[Vec<u8>], hosts: &[u32]) -> Barrier {
+        Barrier::new(&barrier_steps(me, cards.len(), levels(me, cards, hosts).as_ref()))
     }
 
     /// The acts of all tasks on machines of so many cores and tasks.
@@ -72,7 +77,7 @@ mod tests {
                 hosts.push(first);
             }
         }
-        let of = |me: u32| Barrier::new(&barrier_steps(me, &cards, &hosts)).acts.to_vec();
+        let of = |me: u32| of_barrier(me, &cards, &hosts).acts.to_vec();
         (0..cards.len() as u32).map(of).collect()
     }
 
@@ -138,19 +143,9 @@ mod tests {
         assert_eq!(longest(&[(2, 8), (2, 8)]), Some(2 * 7 + 2), "one of each machine talks to the other one");
         assert_eq!(longest(&[(1, 1), (1, 1), (1, 1), (1, 1)]), Some(4), "a task on each machine");
         assert_eq!(longest(&[(1, 1)]), Some(0));
-        let meets = |cores: usize, tasks: usize, hosts: &[u32]| {
-            let mask: Vec<u8> = vec![0xff; cores / 8];
-            exchanges_meet(1, &vec![card(&mask); tasks], hosts)
-        };
-        assert!(meets(8, 9, &[0; 9]) && !meets(8, 8, &[0; 8]));
-        assert!(!meets(8, 18, &[[0; 9], [9; 9]].concat()), "two machines");
-        let silent = barrier_steps(0, &vec![Vec::new(); 8], &[0; 8]);
-        assert_eq!(Barrier::new(&silent).acts.len(), 2 * 3, "nothing is known of the cores");
+        let silent = of_barrier(0, &vec![Vec::new(); 8], &[0; 8]);
+        assert_eq!(silent.acts.len(), 2 * 3, "nothing is known of the cores");
         let bound = [0b1, 0b10, 0b100, 0b1000].map(|mask| card(&[mask])).to_vec();
-        assert_eq!(
-            Barrier::new(&barrier_steps(0, &bound, &[0; 4])).acts.len(),
-            2 * 2,
-            "each bound to its own core"
-        );
+        assert_eq!(of_barrier(0, &bound, &[0; 4]).acts.len(), 2 * 2, "each bound to its own core");
     }
 }

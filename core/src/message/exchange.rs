@@ -4,20 +4,22 @@
 //! (`core/src/context/flags/row.rs`): put, barrier, read.
 //!
 //! Other values go by messages, in a schedule of `lapis_schedules`. Tasks may be one call ahead of
-//! each other, never two, so data is stored by call, sender and tag. A round in which all send and
+//! each other, never two, so data is stored by call, sender and tag. Several hosts with several
+//! tasks each use two levels: the first task of each host collects the values there, exchanges them
+//! with those of other hosts, and gives everything to its host. A round in which all send and
 //! receive needs as many task switches as there are tasks per core. So if the tasks of a single
-//! machine outnumber its cores, all send their value to the first one, which sends all values to
-//! everybody.
+//! machine outnumber its cores, all send their value to the first one, too, which sends all values
+//! to everybody.
 
 use crate::Context;
 use crate::context::{Awaited, Checked, Flags, Locked, ROWS_AT};
 use crate::error::{Error, Result};
-use crate::state::{Blocks, PeerState};
+use crate::state::{Blocks, Levels, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 use lapis_ablation::{Optimization, without};
-use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling, phase_and_tag, tree};
+use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling, levels, phase_and_tag};
 
 /// What an exchange works on: the caller's value, everybody's, and what a schedule keeps.
 struct Buffers<'a> {
@@ -101,11 +103,11 @@ impl Context {
 
     fn exchange_by_messages(&self, number: u64, value: &[u8]) -> Result<Vec<u8>> {
         let (me, n) = (self.shared.task as usize, self.shared.tasks as usize);
-        let meet = self.locked().collectives.exchanges.meet;
-        let mut script = Script::default();
-        match meet {
-            true => tree::all_gather(&mut script, Place::all(me, n), value.len(), n),
-            false => doubling::all_gather_any(&mut script, Place::all(me, n), value.len()),
+        let on_levels = self.locked().collectives.exchanges.levels.clone();
+        let (mut script, at, len) = (Script::default(), Place::all(me, n), value.len());
+        match on_levels.as_deref() {
+            Some(Levels { hosts, radix }) => levels::all_gather(&mut script, at, hosts, len, *radix),
+            None => doubling::all_gather_any(&mut script, at, |task| (task * len, len)),
         }
         let (output, scratch) = (vec![0; n * value.len()], vec![0; script.scratch]);
         let mut buffers = Buffers { input: value, output, scratch };

@@ -3,8 +3,10 @@
 
 use crate::error::Error;
 use crate::transport::PeerId;
+use lapis_schedules::levels::Hosts;
 use lapis_schedules::{Script, Step, phase_and_tag};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Rounds of a dissemination: jobs have at most 2³¹ tasks.
 const ROUNDS: u32 = 32;
@@ -69,11 +71,18 @@ pub(crate) struct Barrier {
     receipts: Box<[Receipt]>,
 }
 
+/// The tasks of each host, and the radix of trees among them: on this task's host the number of
+/// tasks, if they meet at the first one.
+pub(crate) struct Levels {
+    pub(crate) hosts: Hosts,
+    pub(crate) radix: usize,
+}
+
 /// Data of exchanges.
 #[derive(Default)]
 pub(crate) struct Exchanges {
-    /// By messages, all meet at the first task, which gives everybody everything.
-    pub(crate) meet: bool,
+    /// How messages go, if not between all tasks by themselves.
+    pub(crate) levels: Option<Arc<Levels>>,
     /// Short values go through memory that all tasks map, as far as the cards say.
     pub(crate) in_memory: bool,
     /// Exchanges this task has entered.

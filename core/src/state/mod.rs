@@ -23,7 +23,7 @@ mod sequence_window;
 mod zero_copy;
 
 pub(crate) use adaptive_wait::AdaptiveWait;
-pub(crate) use collectives::{Act, Barrier, Blocks, Collectives, Exchanges, STEPS};
+pub(crate) use collectives::{Act, Barrier, Blocks, Collectives, Exchanges, Levels, STEPS};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
 pub(crate) use inbound::Inbound;

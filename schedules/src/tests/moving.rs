@@ -1,8 +1,9 @@
 //! Schedules that move data and fold none.
 
+use crate::levels::{self, Hosts};
 use crate::tree::{self, Parts};
 use crate::trial::{Case, JUNK, owner, roots, sizes, uneven, value};
-use crate::{doubling, exchange, ring};
+use crate::{Place, Script, doubling, exchange, ring};
 
 #[test]
 fn gathers_and_scatters_keep_everybodys_place() {
@@ -71,17 +72,22 @@ fn all_gathers_give_everybody_everything() {
             inputs: &|_| 2,
             outputs: &|_| 2 * n,
             before: &|_, _| JUNK,
-            script: &|o, at| doubling::all_gather_any(o, at, 2),
+            script: &|o, at| doubling::all_gather_any(o, at, |rank| (2 * rank, 2)),
             expected: &|_, i| value(i / 2, i % 2),
         };
         any.check("Bruck");
-        for k in [2, 3, n] {
-            Case { script: &|o, at| tree::all_gather(o, at, 2, k), ..any }.check("up and down a tree");
+        // Blocks of ranks, ranks in turns, and all on one host, as whoever meets at the first does.
+        for (blocks, per) in [(true, 4), (false, 3), (true, n)] {
+            let host = |rank: usize| if blocks { rank / per } else { rank % per };
+            let hosts = Hosts::of((0..n).map(|rank| host(rank) as u64));
+            for k in [4, n] {
+                Case { script: &|o, at| levels::all_gather(o, at, &hosts, 2, k), ..any }.check("two levels");
+            }
         }
         if n.is_power_of_two() {
             Case { script: &|o, at| doubling::all_gather(o, at, 2), ..any }.check("doubling");
         }
-        Case {
+        let uneven = Case {
             inputs: &|me| counts[me],
             outputs: &|_| total,
             script: &|o, at| ring::all_gather(o, at, &counts, &starts),
@@ -90,8 +96,12 @@ fn all_gathers_give_everybody_everything() {
                 value(member, element)
             },
             ..any
-        }
-        .check("ring");
+        };
+        uneven.check("ring");
+        let bruck = |o: &mut Script, at: Place<'_>| {
+            doubling::all_gather_any(o, at, |rank| (starts[rank], counts[rank]));
+        };
+        Case { script: &bruck, ..uneven }.check("Bruck, of uneven parts");
     }
 }
 

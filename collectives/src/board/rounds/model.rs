@@ -37,7 +37,22 @@ struct Shared {
 /// Where a member's data of a round lies, of which round it is, and what is told in it.
 type Area = (usize, Vec<Map>, Vec<u64>);
 
-impl Member<'_> {
+impl<'a> Member<'a> {
+    fn new(plan: Plan<'a>, buffers: [Vec<Map>; 3], in_place: bool) -> Self {
+        Member {
+            plan,
+            buffers,
+            in_place,
+            begun: 0,
+            present: 0,
+            taken: 0,
+            meetings: 0,
+            waits: false,
+            heard: 0,
+            round: Round::default(),
+        }
+    }
+
     fn buffer(&mut self, which: Buffer) -> &mut Vec<Map> {
         let which = if self.in_place && which == Buffer::Input { Buffer::Output } else { which };
         &mut self.buffers[which as usize]
@@ -165,8 +180,11 @@ impl Case<'_> {
 
     /// Everybody goes on as long as that is possible, but a member that never begins.
     pub(super) fn run(&self, absent: Option<usize>) -> Vec<Member<'_>> {
+        self.run_members((0..self.n).map(|me| self.member(me)).collect(), absent)
+    }
+
+    fn run_members<'m>(&self, mut members: Vec<Member<'m>>, absent: Option<usize>) -> Vec<Member<'m>> {
         let n = self.n;
-        let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
         let areas = vec![vec![(0, vec![JUNK; self.room], Vec::new()); self.slots()]; n];
         let mut shared = Shared { areas, come: 0, open: 0, rows: [Vec::new(), Vec::new()] };
         let mut random = (n * 31 + self.room) as u64;
@@ -222,19 +240,7 @@ impl Case<'_> {
             output[..input.len()].copy_from_slice(&input);
         }
         let scratch = vec![JUNK; plan.scratch()];
-        let buffers = [input, output, scratch];
-        Member {
-            plan,
-            buffers,
-            in_place: self.in_place,
-            begun: 0,
-            present: 0,
-            taken: 0,
-            meetings: 0,
-            waits: false,
-            heard: 0,
-            round: Round::default(),
-        }
+        Member::new(plan, [input, output, scratch], self.in_place)
     }
 
     fn is_able(&self, members: &[Member<'_>], shared: &Shared, me: usize) -> bool {
@@ -256,6 +262,35 @@ impl Case<'_> {
         };
         next <= member.rounds() && (takes_first || has_room())
     }
+}
+
+/// What is in the buffers of all members after a call on what is there before, with areas of `room`
+/// elements.
+pub(crate) fn run_on(call: &Call<'static>, room: usize, buffers: Vec<[Vec<Map>; 3]>) -> Vec<[Vec<Map>; 3]> {
+    let n = buffers.len();
+    let none = |_: usize| 0;
+    let case = Case {
+        call: *call,
+        calls: None,
+        n,
+        room,
+        in_place: false,
+        way: Way::Areas,
+        inputs: &none,
+        outputs: &none,
+        expected: &|_, _| JUNK,
+    };
+    let member = |(me, mut buffers): (usize, [Vec<Map>; 3])| {
+        let plan = Plan::new(call, me, n, room, 1).unwrap();
+        let scratch = &mut buffers[Buffer::Scratch as usize];
+        scratch.resize(scratch.len().max(plan.scratch()), JUNK);
+        Member::new(plan, buffers, false)
+    };
+    let members = case.run_members(buffers.into_iter().enumerate().map(member).collect(), None);
+    for (me, member) in members.iter().enumerate() {
+        assert!(member.begun == member.rounds() && member.ended_round(), "{call:?} of {n}: {me} waits");
+    }
+    members.into_iter().map(|member| member.buffers).collect()
 }
 
 fn step(members: &mut [Member<'_>], shared: &mut Shared, me: usize) {
