@@ -1,6 +1,7 @@
 //! Packets on their way out: to the engine, and in datagrams to the transport.
 
 use super::Datagrams;
+use crate::reliable::wire::{DATA_LEN, HEADER_LEN};
 use crate::reliable::{
     Body, Channel, FastUnit, Memory, NO_TOKEN, Nanos, Segment, SubmitError, Transmit, Via,
 };
@@ -12,8 +13,13 @@ use lapis_ablation::{Optimization, without};
 pub(super) const FAST_PATH_UNITS: usize = 4;
 
 /// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is
-/// saved.
+/// saved. With their headers these may be more.
 const ENOUGH: usize = 8 << 10;
+const MOST_SHORT: usize = ENOUGH / 3 * 4;
+
+/// So many small datagrams of short packets leave together at most: the system is called once for
+/// them.
+const MOST_TOGETHER: usize = 4;
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -99,9 +105,12 @@ impl Datagrams {
             Err(e @ SubmitError::TooLarge { .. }) => return refused(&e),
         }
         let len = head.len() + body_len;
-        self.waiting += len;
-        let full =
-            if hold || len * 4 > self.datagram.min(ENOUGH) { self.enough } else { self.datagram.min(ENOUGH) };
+        self.waiting += len + DATA_LEN;
+        let full = if hold || len * 4 > self.datagram.min(ENOUGH) {
+            self.enough
+        } else {
+            enough_short(self.together, self.datagram, len + DATA_LEN)
+        };
         let single = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= FAST_PATH_UNITS)
                 || now.saturating_sub(self.flushed) > CLOSE
@@ -179,6 +188,19 @@ impl Datagrams {
     }
 }
 
+/// How many datagrams of at most so many bytes short packets fill before they leave.
+pub(super) fn together(datagram: usize) -> usize {
+    (ENOUGH / datagram.max(1)).clamp(1, MOST_TOGETHER)
+}
+
+/// Bytes of short packets that leave together, in datagrams of which so many are filled before they
+/// leave. The last packet has `frame` of them, as others are likely to.
+#[inline(always)]
+fn enough_short(together: usize, datagram: usize, frame: usize) -> usize {
+    // What is left of each may be too short for one more.
+    (together * (datagram - HEADER_LEN - frame)).min(MOST_SHORT)
+}
+
 /// Gives datagrams to a transport. `single`: what their external segment is, which is to be copied.
 /// False: it has no room.
 fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, single: Option<&[u8]>) -> bool {
@@ -245,5 +267,24 @@ impl Memory for Bodies {
         let at = std::ptr::with_exposed_provenance::<u8>((buffer + offset) as usize);
         // SAFETY: whoever submitted the body vouched for it until the engine gives its token back.
         read(unsafe { std::slice::from_raw_parts(at, len as usize) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_packets_nearly_fill_the_datagrams_that_leave_together_and_begin_no_other() {
+        for datagram in [548, 1232, 1460, 1472, 8972, 16_384, 65_507] {
+            let together = together(datagram);
+            for len in 16..=datagram.min(ENOUGH) / 4 {
+                let frame = len + DATA_LEN;
+                let packets = enough_short(together, datagram, frame).div_ceil(frame);
+                let whole = (datagram - HEADER_LEN) / frame * together;
+                let least = whole.min(MOST_SHORT / frame) - together;
+                assert!((least..=whole).contains(&packets), "{packets} of {len} bytes in {datagram}");
+            }
+        }
     }
 }

@@ -17,8 +17,8 @@
 //! the context; `setup.rs` makes engines from the configuration.
 //!
 //! **When datagrams leave.** A packet that finds little in flight leaves within the call that
-//! submitted it. One that follows others closely waits until a datagram is full, for the next call
-//! that makes progress, or, in interrupt mode, for the progress thread, which is woken by the
+//! submitted it. One that follows others closely waits until a few datagrams are full, for the next
+//! call that makes progress, or, in interrupt mode, for the progress thread, which is woken by the
 //! acknowledgements of packets in flight. Packets that handlers send leave when the present
 //! arrivals have been handled; the packets of a long message leave in batches.
 //!
@@ -96,7 +96,7 @@ pub(crate) struct Datagrams {
     slices: Vec<RawSlice>,
     /// `out` holds datagrams that the kernel had no room for.
     unsent: bool,
-    /// Bytes submitted since the last flush.
+    /// Bytes submitted since the last flush, with the packets' headers in datagrams.
     waiting: usize,
     /// When datagrams left last.
     flushed: Nanos,
@@ -120,6 +120,8 @@ pub(crate) struct Datagrams {
     /// Datagrams in a full batch, and bytes that fill one: so many wait for more at most.
     batch: usize,
     enough: usize,
+    /// Datagrams that short packets fill before they leave.
+    together: usize,
     /// All other tasks are behind this link.
     alone: bool,
     /// Polls since something was found.

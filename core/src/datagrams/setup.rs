@@ -1,7 +1,7 @@
 //! Engines from the configuration and from what transports say about their paths.
 
 use super::trouble;
-use super::{BATCH, Datagrams};
+use super::{BATCH, Datagrams, departures};
 use crate::clock::Clock;
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
@@ -120,6 +120,7 @@ impl Datagrams {
             batch,
             // Packets of long messages are a little shorter than datagrams.
             enough: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
+            together: departures::together(datagram),
             alone: parties.alone,
             idle: 0,
             untimed: 0,

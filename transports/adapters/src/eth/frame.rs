@@ -159,21 +159,45 @@ impl Template {
     }
 
     /// The bytes before a datagram of `len` bytes: the first [`overhead`](Self::overhead) of these.
-    #[inline]
     pub fn head(&self, len: usize) -> [u8; LONGEST] {
-        let mut bytes = self.bytes;
+        let mut bytes = [0; LONGEST];
+        // SAFETY: the place is as long as the longest head.
+        unsafe { self.write_head(bytes.as_mut_ptr(), len) };
+        bytes
+    }
+
+    /// Writes the bytes before a datagram of `len` bytes. What depends on the length is written
+    /// over the rest where that lies: put together elsewhere and copied, it would wait until it has
+    /// left the processor's store queue.
+    ///
+    /// # Safety
+    /// At `frame` are [`overhead`](Self::overhead) bytes.
+    #[inline]
+    unsafe fn write_head(&self, frame: *mut u8, len: usize) {
         let udp = (len + UDP + OURS) as u16;
+        let write = |at: usize, word: u16| {
+            // SAFETY: the head has words at these places, by the caller's promise.
+            unsafe { frame.add(at).cast::<[u8; 2]>().write(word.to_be_bytes()) };
+        };
+        // SAFETY: the caller's promise. (Lengths that the compiler knows: a few moves each.)
+        unsafe {
+            match self.version {
+                Version::Four => {
+                    let len = const { Version::Four.overhead() };
+                    frame.copy_from_nonoverlapping(self.bytes.as_ptr(), len);
+                }
+                Version::Six => frame.copy_from_nonoverlapping(self.bytes.as_ptr(), LONGEST),
+            }
+        }
         if self.version == Version::Six {
-            bytes[18..20].copy_from_slice(&udp.to_be_bytes());
-            bytes[58..60].copy_from_slice(&udp.to_be_bytes());
-            return bytes;
+            write(18, udp);
+            write(58, udp);
+            return;
         }
         let total = udp + IPV4 as u16;
-        bytes[16..18].copy_from_slice(&total.to_be_bytes());
-        bytes[38..40].copy_from_slice(&udp.to_be_bytes());
-        let sum = folded(u64::from(self.sum + u32::from(total)));
-        bytes[24..26].copy_from_slice(&(!sum).to_be_bytes());
-        bytes
+        write(16, total);
+        write(38, udp);
+        write(24, !folded(u64::from(self.sum + u32::from(total))));
     }
 
     /// Puts head and datagram where a frame is to lie.
@@ -183,17 +207,10 @@ impl Template {
     /// all behind the head.
     #[inline]
     pub unsafe fn put(&self, frame: *mut u8, len: usize, write: impl FnOnce(*mut u8)) {
-        let head = self.head(len);
         let version = self.version;
         // SAFETY: the caller's promise.
         unsafe {
-            match version {
-                // Lengths that the compiler knows: a few moves each.
-                Version::Four => {
-                    frame.copy_from_nonoverlapping(head.as_ptr(), const { Version::Four.overhead() });
-                }
-                Version::Six => frame.copy_from_nonoverlapping(head.as_ptr(), LONGEST),
-            }
+            self.write_head(frame, len);
             write(frame.add(version.overhead()));
             if version == Version::Six {
                 self.seal(frame, len);

@@ -23,6 +23,9 @@ pub(super) struct Ours {
     pub(super) tag: [u8; 8],
 }
 
+/// Bytes of a frame that are fetched ahead: a short datagram, with all that stands before it.
+const SHORT: usize = 192;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -32,6 +35,11 @@ pub(super) struct Lane {
     busy_poll: bool,
     /// Something was taken since the last look that found nothing.
     fresh: bool,
+    /// All that was taken has been given back, and `next` is known.
+    settled: bool,
+    /// The addresses of the last frame that was taken, and of the one that is expected next.
+    last: u64,
+    next: u64,
     /// Datagrams that have arrived.
     pub(super) arrived: u64,
 }
@@ -42,7 +50,17 @@ impl Lane {
         let pool = Pool::map(&memory, &socket, wire.layout)?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
-        Ok(Self { socket, pool, arrivals, busy_poll: wire.busy_poll, fresh: false, arrived: 0 })
+        Ok(Self {
+            socket,
+            pool,
+            arrivals,
+            busy_poll: wire.busy_poll,
+            fresh: false,
+            settled: false,
+            last: 0,
+            next: 0,
+            arrived: 0,
+        })
     }
 
     /// Frames for which there was no room, as the kernel counts them.
@@ -76,6 +94,7 @@ impl Lane {
             for part in 0..parts {
                 let frame = self.arrivals.read(position.wrapping_add(part));
                 self.pool.note_read(ours.window, frame.addr);
+                (self.last, self.settled) = (frame.addr, false);
             }
             let len = self.take(ours, position, parts, into);
             self.arrivals.release(position.wrapping_add(parts));
@@ -99,6 +118,9 @@ impl Lane {
     /// How many frames the next arrival has, if all of it is there.
     #[inline]
     fn whole(&mut self, position: u32) -> Option<u32> {
+        if self.settled {
+            self.fetch_ahead(position);
+        }
         let mut there = self.arrivals.len();
         if there == 0 && self.busy_poll {
             // The kernel looks for what has come, in this task's own time.
@@ -158,9 +180,26 @@ impl Lane {
     /// has been taken is handled, and often answered, which then waits for less.
     #[inline]
     fn nothing_more(&mut self, ours: &Ours) {
-        if !std::mem::take(&mut self.fresh) {
-            self.give_back(ours);
+        if !std::mem::take(&mut self.fresh) && !self.settled {
+            self.settle(ours);
         }
+    }
+
+    /// Gives back what has been taken, and finds out where the next arrival will lie.
+    #[inline(never)]
+    fn settle(&mut self, ours: &Ours) {
+        self.give_back(ours);
+        self.next = self.pool.frame_after(self.last, self.arrived);
+        self.settled = self.pool.read(ours.window) == 0;
+    }
+
+    /// Fetches the lines in which the next arrival will lie, at each look for it. Otherwise the
+    /// ring's positions, the entry and the frame would come from the kernel's core one after the
+    /// other.
+    #[inline(always)]
+    fn fetch_ahead(&self, position: u32) {
+        self.arrivals.prefetch(position);
+        self.pool.prefetch(self.next, SHORT);
     }
 
     fn give_back(&mut self, ours: &Ours) {

@@ -20,6 +20,7 @@
 
 use crate::eth::ring::Ring;
 use crate::memory::Memory;
+use lapis_core::sync::prefetch::before_reading;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 use rustix::net::xdp::{XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING};
@@ -33,8 +34,13 @@ use std::os::fd::AsFd;
 const BITS_AT: usize = 128;
 const DONE_LOCK_AT: usize = 64;
 const PAGE: usize = 4096;
+const LINE: usize = 64;
 /// So many times a lock is missed before its holder is looked for.
 const MISSES: u32 = 1024;
+/// Positions of the fill ring in which a frame is looked for, and after how many searches without
+/// success it is looked for in all of them.
+const CLOSE: u32 = 16;
+const SELDOM: u32 = 1024;
 /// Frames that a window's list has room for, and where they begin in it, in words: the count has a
 /// cache line of its own.
 const LIST: u32 = 256;
@@ -120,6 +126,10 @@ pub struct Pool {
     /// This process, as the locks say it.
     me: u32,
     misses: u32,
+    /// A frame's position in the fill ring, and how many datagrams had arrived with it.
+    known: (u32, u64),
+    /// Searches that have not found a frame there.
+    lost: u32,
 }
 
 impl Pool {
@@ -137,7 +147,7 @@ impl Pool {
         let fill = Ring::map(&socket, XDP_UMEM_PGOFF_FILL_RING, at.fr, layout.receive)?;
         let done = Ring::map(&socket, XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, layout.completions())?;
         let me = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
-        Ok(Self { memory, layout, fill, done, me, misses: 0 })
+        Ok(Self { memory, layout, fill, done, me, misses: 0, known: (0, 0), lost: 0 })
     }
 
     /// How it is divided.
@@ -300,6 +310,32 @@ impl Pool {
             // A driver that moves frames itself looks at the ring when it is called.
             let _ = rustix::net::recv(socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
         }
+    }
+
+    /// Where the next datagram is likely to lie if the one that was counted as this one lay at this
+    /// address of the kernel's: it takes frames in the order in which they were given to it.
+    pub fn frame_after(&mut self, address: u64, arrived: u64) -> u64 {
+        let chunk = u64::from(self.layout.chunk);
+        let (frame, within) = (address - address % chunk, address % chunk);
+        let (position, count) = self.known;
+        let guess = position.wrapping_add(arrived.wrapping_sub(count) as u32);
+        // Others' datagrams may have come in between.
+        let nearby = if self.lost.is_multiple_of(SELDOM) { self.fill.capacity() } else { CLOSE };
+        let found = (0..nearby).map(|at| guess.wrapping_add(at)).find(|at| self.fill.read(*at) == frame);
+        match found {
+            Some(at) => (self.known, self.lost) = ((at, arrived), 1),
+            None => self.lost = self.lost.wrapping_add(1),
+        }
+        self.fill.read(self.known.0.wrapping_add(1)).wrapping_add(within)
+    }
+
+    /// So many bytes from an address of the kernel's on are read soon.
+    #[inline(always)]
+    pub fn prefetch(&self, address: u64, len: usize) {
+        // Others can write any address to the ring: nothing comes of a hint for one.
+        let frames = self.memory.base().cast_const().wrapping_add(self.layout.control());
+        let first = frames.wrapping_add(address as usize);
+        (0..len).step_by(LINE).for_each(|at| before_reading(first.wrapping_add(at)));
     }
 
     /// Takes frames that have been sent out of the kernel's hands, whoever sent them.

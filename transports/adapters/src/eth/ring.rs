@@ -2,6 +2,7 @@
 //! and the other one takes them out.
 
 use crate::memory::Memory;
+use lapis_core::sync::prefetch::before_reading;
 use lapis_core::sync::{AtomicU32, Ordering};
 use rustix::net::xdp::{XdpDesc, XdpRingOffset};
 use std::io;
@@ -113,6 +114,12 @@ impl<T: Copy> Ring<T> {
     pub fn read(&self, position: u32) -> T {
         // SAFETY: the place is within the mapping and aligned; entries are plain numbers.
         unsafe { self.place(position).read_volatile() }
+    }
+
+    /// The entry at a position is read soon.
+    #[inline(always)]
+    pub fn prefetch(&self, position: u32) {
+        before_reading(self.place(position).cast());
     }
 
     /// Gives everything before this position back to the other side.
