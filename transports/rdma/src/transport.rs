@@ -90,7 +90,7 @@ pub struct Rdma {
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,
     library: (u32, u32),
-    /// Where a look for messages keeps their senders waiting.
+    /// Where a look for messages costs their senders time.
     rest: StreamRest,
 }
 
