@@ -287,17 +287,22 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
     }
 }
 
-/// What a task answers would take the path that its peer has left, until it is found silent.
+/// What a task answers would take the path that its peer has left, until it is found silent. Where
+/// tasks have no core for some milliseconds, the other path may be found silent at that moment, so
+/// that nothing is left to say it over: so one of a few tries must hear it.
 #[test]
 fn a_peer_hears_that_a_path_was_left() {
     let Some(faulty) = Faulty::new("left") else { return };
     let faults = "inject:60:1:104";
-    let job = faulty.job(faults, 0).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
-    let done = faulty.run_job(faults, job);
-    let hears =
-        |line: &&str| line.contains("the path to task 0 ") && line.contains(": the peer has left it;");
-    assert_eq!(done.err.lines().filter(hears).count(), 1, "{done:?}");
-    assert_eq!(all_ended(faults, done), 6);
+    let hears = |line: &str| line.contains("the path to task 0 ") && line.contains(": the peer has left it;");
+    let heard = (0..3).any(|_| {
+        let job = faulty.job(faults, 0).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
+        let done = faulty.run_job(faults, job);
+        let heard = done.err.lines().any(hears);
+        assert_eq!(all_ended(faults, done), 6);
+        heard
+    });
+    assert!(heard, "nobody was told in three tries");
 }
 
 #[test]

@@ -1,23 +1,23 @@
-//! Rests of the receiver of a stream over the shm provider.
+//! Rests of the receiver of a stream whose looks cost the sender time.
 //!
-//! Each look at that provider's queue that finds something takes the lock with which peers send to
-//! this task, and holds it until all that has come is copied. A receiver that looks for one message
-//! after the other keeps its senders waiting with each of them.
+//! Over the shm provider each look that finds something takes the lock with which peers send to
+//! this task, and holds it until all that has come is copied. Over TCP each takes the connection's
+//! lock, and the system answers some with a packet that the sender has to handle amid its next
+//! message. A receiver that looks for one message after the other slows its sender down with each
+//! of them.
 
 use lapis_ablation::{Optimization, without};
 use std::time::{Duration, Instant};
 
-/// From so many messages on to which nothing was sent back, they are a stream.
-const STREAM: u32 = 4;
-
-/// How long the receiver rests: a sender writes a dozen messages meanwhile.
-const REST: Duration = Duration::from_nanos(1500);
+/// From so many messages on to which nothing was sent back, they are a stream: more than the
+/// answers that come at a time to somebody who asks again with each of them.
+const STREAM: u32 = 16;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct StreamRest {
-    /// Whether a look keeps senders waiting.
-    useful: bool,
+    /// How long the receiver rests, where it should.
+    length: Option<Duration>,
     /// Messages since something was sent.
     unanswered: u32,
     /// All of a stream that was there has been taken, and nothing has been looked for since.
@@ -25,10 +25,10 @@ pub(crate) struct StreamRest {
 }
 
 impl StreamRest {
-    /// `useful`: whether a look keeps senders waiting.
-    pub(crate) fn new(useful: bool) -> Self {
-        let useful = useful && !without(Optimization::StreamRests);
-        Self { useful, unanswered: 0, caught_up: false }
+    /// `length`: how long the receiver rests, where looks cost senders time.
+    pub(crate) fn new(length: Option<Duration>) -> Self {
+        let length = length.filter(|_| !without(Optimization::StreamRests));
+        Self { length, unanswered: 0, caught_up: false }
     }
 
     /// Something was sent: what comes next may answer it.
@@ -41,15 +41,17 @@ impl StreamRest {
     #[inline]
     pub(crate) fn received(&mut self, messages: usize, most: usize) {
         self.unanswered = self.unanswered.saturating_add(messages as u32);
-        self.caught_up = self.useful && self.unanswered >= STREAM && (1..most).contains(&messages);
+        self.caught_up = self.length.is_some() && self.unanswered >= STREAM && (1..most).contains(&messages);
     }
 
     /// Rests before a look, if it is the first one after the receiver has caught up.
     #[inline]
     pub(crate) fn rest(&mut self) {
-        if std::mem::take(&mut self.caught_up) {
+        if std::mem::take(&mut self.caught_up)
+            && let Some(length) = self.length
+        {
             let start = Instant::now();
-            while start.elapsed() < REST {
+            while start.elapsed() < length {
                 std::hint::spin_loop();
             }
         }
@@ -62,8 +64,8 @@ mod tests {
 
     #[test]
     fn only_who_has_caught_up_with_a_stream_rests_and_once() {
-        let mut rest = StreamRest::new(true);
-        rest.received(3, 16);
+        let mut rest = StreamRest::new(Some(Duration::from_nanos(1)));
+        rest.received(STREAM as usize - 1, STREAM as usize);
         assert!(!rest.caught_up, "answers may be awaited");
         rest.received(1, 16);
         assert!(rest.caught_up);
@@ -80,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_rests_where_a_look_keeps_nobody_waiting() {
-        let mut rest = StreamRest::new(false);
+    fn nobody_rests_where_a_look_costs_nobody_time() {
+        let mut rest = StreamRest::new(None);
         rest.received(9, 16);
         assert!(!rest.caught_up);
     }

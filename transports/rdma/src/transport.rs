@@ -84,11 +84,13 @@ pub struct Rdma {
     bell: Arc<Bell>,
     /// Whether every poll must leave things such that whoever sleeps then is woken.
     watchful: bool,
+    /// Whether arrivals end sleeps.
+    listens: bool,
     napping: bool,
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,
     library: (u32, u32),
-    /// Where a look for messages keeps their senders waiting.
+    /// Where a look for messages costs their senders time.
     rest: StreamRest,
 }
 
@@ -457,21 +459,21 @@ impl Transport for Rdma {
         self.rest.received(n, events.len());
         self.send_credits();
         self.spread_news();
-        if self.watchful && !self.settle() {
-            self.bell.ring();
-        }
+        self.stay_watchful();
         n
     }
 
     fn arm(&mut self) -> Status {
-        if self.settle() { Status::Done } else { Status::Again }
+        if self.prepare_to_sleep() { Status::Done } else { Status::Again }
+    }
+
+    fn disarm(&mut self) {
+        self.stop_listening();
     }
 
     fn set_interrupts(&mut self, on: bool) {
         self.watchful = on;
-        if on && !self.settle() {
-            self.bell.ring();
-        }
+        self.stay_watchful();
     }
 }
 

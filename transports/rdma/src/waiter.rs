@@ -26,26 +26,33 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// `fds`: completion queues' descriptors, and that of the links' news, which stay open as long
-    /// as anything arrives.
-    pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> io::Result<Self> {
+    /// `links`: the descriptor of the links' news, which stays open as long as anything arrives.
+    pub(crate) fn new(links: Option<RawFd>) -> io::Result<Self> {
         let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
-        let fds = fds.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
-        for fd in [event.as_fd(), timer.as_fd()].into_iter().chain(fds) {
+        let links = links.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+        for fd in [event.as_fd(), timer.as_fd()].into_iter().chain(links) {
             epoll::add(&all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
         }
         Ok(Self { all, event, timer, rung: AtomicBool::new(false) })
     }
 
-    /// One more descriptor that ends sleeps, which stays open as the others do.
+    /// One more descriptor that ends sleeps. Closing it takes it out as well.
     pub(crate) fn watch(&self, fd: RawFd) -> io::Result<()> {
         // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         Ok(epoll::add(&self.all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?)
+    }
+
+    /// A descriptor ends sleeps no more.
+    pub(crate) fn leave(&self, fd: RawFd) {
+        // SAFETY: the descriptor is open during this call.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        // One that is not watched is as good.
+        let _ = epoll::delete(&self.all, fd);
     }
 
     /// Ends all present sleeps, or the next one.

@@ -209,7 +209,20 @@ impl Rdma {
 
     /// Leaves things such that whoever sleeps from now on is woken by what comes. False: something
     /// is there already.
-    pub(super) fn settle(&mut self) -> bool {
+    pub(super) fn prepare_to_sleep(&mut self) -> bool {
+        self.settle() && self.listen()
+    }
+
+    /// In interrupt mode: wakes whoever sleeps if that has to look.
+    #[inline]
+    pub(super) fn stay_watchful(&mut self) {
+        if self.watchful && !self.prepare_to_sleep() {
+            self.bell.ring();
+        }
+    }
+
+    /// Brings libfabric to rest. False: something is there already.
+    fn settle(&mut self) -> bool {
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();
@@ -246,6 +259,37 @@ impl Rdma {
             }
         }
         false
+    }
+
+    /// From now on arrivals end sleeps. False: not all would.
+    ///
+    /// Only while somebody may sleep: an arrival wakes each set of descriptors that it is a member
+    /// of, in the time of whoever sends.
+    fn listen(&mut self) -> bool {
+        if self.listens {
+            return true;
+        }
+        let mut fds = self.rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd());
+        self.listens = true;
+        if fds.all(|fd| self.bell.watch(fd).is_ok()) {
+            return true;
+        }
+        self.leave_queues();
+        false
+    }
+
+    /// Nobody sleeps. A thread may in interrupt mode, without a word.
+    pub(super) fn stop_listening(&mut self) {
+        if self.listens && !self.watchful {
+            self.leave_queues();
+        }
+    }
+
+    fn leave_queues(&mut self) {
+        self.listens = false;
+        for fd in self.rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd()) {
+            self.bell.leave(fd);
+        }
     }
 
     /// Whether nothing is there, on any rail.

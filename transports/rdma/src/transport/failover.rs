@@ -136,7 +136,7 @@ impl Rdma {
         let tasks = self.peers.len();
         let r = &mut self.rails[rail];
         r.reopen(tasks)?;
-        if let Some(fd) = r.endpoint.queue().fd()
+        if let Some(fd) = r.endpoint.queue().fd().filter(|_| self.listens)
             && let Err(e) = self.bell.watch(fd)
         {
             // Nobody would be woken by what comes over it.

@@ -72,8 +72,7 @@ fn finish(
     let memory = Memory::new(rails[0].endpoint.keys(nonce()?), rails[0].endpoint.joint());
     let sleeps = rails.iter_mut().all(|rail| rail.endpoint.queue().fd().is_some());
     let ordered = rails.iter().all(|rail| rail.endpoint.keeps_order());
-    let fds = rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd()).chain(links.fd());
-    let bell = Bell::new(fds)
+    let bell = Bell::new(links.fd())
         .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
     let bell = Arc::new(bell);
     if rails[0].endpoint.is_fragile() {
@@ -85,7 +84,7 @@ fn finish(
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
-    let rest = StreamRest::new(rails.iter().any(|rail| rail.endpoint.locks_senders_out()));
+    let rest = StreamRest::new(rails[0].endpoint.rest_of_streams());
     let now = Instant::now();
     let this = Rdma {
         memory,
@@ -113,6 +112,7 @@ fn finish(
         cut_off: false,
         bell: Arc::clone(&bell),
         watchful: params.interrupts,
+        listens: false,
         napping: false,
         sleeps,
         library: library.version(),
