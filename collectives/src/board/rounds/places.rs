@@ -22,7 +22,7 @@ pub(crate) fn areas(n: usize) -> usize {
 /// switches if tasks outnumber cores. The lines of a small team stay in the first-level caches of
 /// those who read and write them: with 128, a barrier of two takes 102 ns instead of 72.
 pub(crate) fn lines(n: usize) -> usize {
-    if n < MEET_MEMBERS { MOST_AREAS } else { 256 }
+    if n < MEET_MEMBERS { MOST_AREAS } else { 128 }
 }
 
 /// The most bytes of each member in a row. Parts are read from one mapping in half the time that
