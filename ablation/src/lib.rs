@@ -72,7 +72,7 @@ optimizations! {
     KeptCalls = "kept_calls",
     /// Reading long parts from the inputs of other members, where tasks outnumber cores.
     ShownInputs = "shown_inputs",
-    /// Rounds of half of a member's areas, where tasks outnumber cores.
+    /// Rounds of half of a member's areas, or of a whole share of a row, where tasks outnumber cores.
     WideRounds = "wide_rounds",
     /// Fetching the line that a member of a team, or of a QNIX group, writes next, at the end of a
     /// round.

@@ -251,7 +251,7 @@ impl Board {
             Spot::Line(_) => self.line_at(member, round).wrapping_add(size_of::<Line>()),
             Spot::Row(share) => self.row(share).wrapping_add(member * share),
             Spot::Area(_) => self.area(member, rounds::area(round, self.places.area_count)),
-            Spot::Wide(_) => self.area(member, round as usize % 2 * (self.places.area_count / 2)),
+            Spot::Wide => self.area(member, round as usize % 2 * (self.places.area_count / 2)),
         }
     }
 

@@ -95,7 +95,7 @@ impl Board {
         unsafe {
             match spot {
                 Spot::Area(bytes) if bytes >= self.long => data.put_long(&work.puts, area, self.past()),
-                Spot::Wide(_) => data.put_long(&work.puts, area, self.past_of_crowd()),
+                Spot::Wide => data.put_long(&work.puts, area, self.past_of_crowd()),
                 _ => data.put(&work.puts, area),
             }
         }
@@ -189,9 +189,9 @@ impl Board {
             let area = self.data(one.member, self.round, spot);
             // SAFETY: the caller's promise.
             unsafe {
-                match spot {
-                    Spot::Wide(true) => data.take_past(&one, area, fold),
-                    _ => data.take(&one, area, fold),
+                match one.past {
+                    true => data.take_past(&one, area, fold),
+                    false => data.take(&one, area, fold),
                 }
             }?;
         }

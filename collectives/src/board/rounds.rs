@@ -22,12 +22,14 @@ mod reductions;
 mod shown;
 mod unequal;
 mod wide;
+mod windows;
 
 pub(crate) use places::{Spot, area, areas, lines, needed, share};
 
 use crate::call::Call;
 use lapis_schedules::tree::Parts;
 use lapis_schedules::{Side, Span};
+use windows::parts;
 
 /// Reductions of at least so many bytes are divided among [`DIVIDE_MEMBERS`] members and more.
 const DIVIDE_FROM: usize = 4 << 10;
@@ -68,12 +70,14 @@ pub(crate) struct Take {
     /// The number of members to take from, beginning with that one, if no flags are checked; and
     /// the distance of their data in the destination, in elements.
     pub many: (usize, usize),
+    /// The stores bypass the caches.
+    pub past: bool,
 }
 
 impl Take {
     /// From one member, replacing what is there.
     pub(crate) fn of(member: usize, at: usize, into: Span) -> Self {
-        Self { member, at, into, fold: None, told: None, many: (1, 0) }
+        Self { member, at, into, fold: None, told: None, many: (1, 0), past: false }
     }
 
     /// From each member.
@@ -169,35 +173,12 @@ pub(crate) struct Plan<'a> {
     meets: bool,
     /// The members show their inputs.
     shows: bool,
-    /// Rounds are wide; whether what is taken bypasses the caches.
-    wide: Option<bool>,
+    /// Rounds are wide.
+    wide: bool,
+    /// What members take bypasses the caches.
+    past: bool,
     /// Who reads the member's board.
     readers: Readers,
-}
-
-/// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
-fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
-    // A member that folds its own part from where it is puts only the part of the other.
-    let folded_parts = if n <= KEEP_OWN_MEMBERS { 1 } else { n };
-    match *call {
-        Call::Barrier => Some((0, 1)),
-        Call::Broadcast { count, .. }
-        | Call::Multicast { count, .. }
-        | Call::Reduce { count, .. }
-        | Call::AllReduce { count }
-        | Call::Gather { count, .. }
-        | Call::AllGather { count }
-        | Call::Scan { count }
-        | Call::ExScan { count } => Some((count, 1)),
-        // Only in a row does a member's part for itself need room.
-        Call::Scatter { count, .. } => Some((count, (n - 1).max(1))),
-        Call::AllToAll { count } if n < MEET_MEMBERS => Some((count, (n - 1).max(1))),
-        Call::AllToAll { count } => Some((count, n)),
-        Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), folded_parts)),
-        Call::ReduceScatterBlock { count } => Some((count, folded_parts)),
-        Call::AllGatherV { parts } => Some((parts.counts.iter().copied().max().unwrap_or(0), 1)),
-        _ => None,
-    }
 }
 
 /// Whether each member needs data of all.
@@ -224,8 +205,7 @@ impl<'a> Plan<'a> {
         if let Some(longest) = unequal::longest(call, me) {
             return Self::of_unequal(call, me, n, room, scale, longest);
         }
-        let (count, parts) = parts(call, n)?;
-        let count = if matches!(call, Call::AllGatherV { .. }) { count * scale } else { count };
+        let (count, parts) = parts(call, n, scale)?;
         let most = room / element / parts;
         if most == 0 {
             return None;
@@ -249,7 +229,8 @@ impl<'a> Plan<'a> {
             divided,
             meets,
             shows: false,
-            wide: None,
+            wide: false,
+            past: false,
             readers,
         })
     }
@@ -312,8 +293,8 @@ impl<'a> Plan<'a> {
     /// members.
     #[inline]
     pub(crate) fn spot(&self, inline: usize) -> Spot {
-        if let Some(past) = self.wide {
-            return Spot::Wide(past);
+        if self.wide {
+            return Spot::Wide;
         }
         let bytes = self.width * self.element;
         match self.meets {
@@ -405,7 +386,7 @@ impl<'a> Plan<'a> {
     fn take_all(&self, out: &mut Round, from: impl Fn(usize) -> (usize, Span)) {
         for member in self.others() {
             let (at, into) = from(member);
-            out.takes.push(Take::of(member, at, into));
+            out.takes.push(Take { past: self.past, ..Take::of(member, at, into) });
         }
     }
 
@@ -425,7 +406,7 @@ impl<'a> Plan<'a> {
         if matches!(self.spot(0), Spot::Row(_)) && at.1 == count {
             // It stands there as it is wanted.
             let all = output((0, self.n * count));
-            out.takes.push(Take::of(0, 0, all));
+            out.takes.push(Take { past: self.past, ..Take::of(0, 0, all) });
         } else if gets {
             out.copies.push((input(at), of(self.me)));
             self.take_all(out, |member| (0, of(member)));

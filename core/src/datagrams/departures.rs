@@ -198,7 +198,7 @@ pub(super) fn together(datagram: usize) -> usize {
 #[inline(always)]
 fn enough_short(together: usize, datagram: usize, frame: usize) -> usize {
     // What is left of each may be too short for one more.
-    (together * (datagram - HEADER_LEN - frame)).min(MOST_SHORT)
+    (together * datagram.saturating_sub(HEADER_LEN + frame)).min(MOST_SHORT)
 }
 
 /// Gives datagrams to a transport. `single`: what their external segment is, which is to be copied.

@@ -88,12 +88,14 @@ static void barrier(int rank, long count, long size) {
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Roots take turns: a root alone would run ahead of the others. */
+/* Roots take turns: a root alone would run ahead of the others. A batch ends when all ranks have ended its calls: in a
+ * scan, or with few calls, rank 0 would have ended before them. */
 static void bcast(int rank, long count, long size) {
     long i;
     (void)rank;
     for (i = 0; i < count; i++)
         MPI_Bcast(buffer, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void reduce(int rank, long count, long size) {
@@ -101,24 +103,28 @@ static void reduce(int rank, long count, long size) {
     (void)rank;
     for (i = 0; i < count; i++)
         MPI_Reduce(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, i % ranks, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void allreduce(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
         MPI_Allreduce(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void reduce_scatter(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
         MPI_Reduce_scatter_block(buffer, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void scan(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
         MPI_Scan(MPI_IN_PLACE, sink, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void gather(int rank, long count, long size) {
@@ -126,6 +132,7 @@ static void gather(int rank, long count, long size) {
     (void)rank;
     for (i = 0; i < count; i++)
         MPI_Gather(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void scatter(int rank, long count, long size) {
@@ -133,18 +140,21 @@ static void scatter(int rank, long count, long size) {
     (void)rank;
     for (i = 0; i < count; i++)
         MPI_Scatter(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void allgather(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
         MPI_Allgather(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void alltoall(int rank, long count, long size) {
     (void)rank;
     for (; count > 0; count--)
         MPI_Alltoall(buffer, size, MPI_CHAR, sink, size, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static const struct bench benches[] = {

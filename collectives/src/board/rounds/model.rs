@@ -152,6 +152,8 @@ pub(super) enum Way {
     Shown,
     /// Rounds are wide.
     Wide,
+    /// Members that meet take twice the room at once.
+    Shares,
 }
 
 /// The buffers of one case: as many elements of input and output as a member needs.
@@ -225,6 +227,7 @@ impl Case<'_> {
             Way::Areas => plan,
             Way::Shown => plan.shown(),
             Way::Wide => plan.wide(self.room),
+            Way::Shares => plan.in_windows_of(2 * self.room),
         };
         let broadcasts = matches!(
             self.call,

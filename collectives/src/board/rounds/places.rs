@@ -26,8 +26,9 @@ pub(crate) fn lines(n: usize) -> usize {
 }
 
 /// The most bytes of each member in a row. Parts are read from one mapping in half the time that
-/// they take from as many areas.
-const SHARE: usize = 64 << 10;
+/// they take from as many areas. With more bytes, rows leave the second-level caches. With fewer,
+/// members of long calls meet more often, which costs task switches.
+const SHARE: usize = 256 << 10;
 
 /// The most bytes of a row. In larger teams members have smaller shares, but at least a page.
 const ROW: usize = 8 << 20;
@@ -46,8 +47,8 @@ pub(crate) enum Spot {
     Row(usize),
     /// In the member's area: at most so many bytes of it.
     Area(usize),
-    /// In half of the member's areas. Whether what is taken bypasses the caches.
-    Wide(bool),
+    /// In half of the member's areas.
+    Wide,
 }
 
 impl Spot {
@@ -57,7 +58,7 @@ impl Spot {
     pub(crate) fn places(self, areas: usize, lines: usize) -> usize {
         match self {
             Self::Area(_) => areas,
-            Self::Wide(_) => 2,
+            Self::Wide => 2,
             Self::Line(_) | Self::Row(_) => lines,
         }
     }
@@ -96,7 +97,7 @@ mod tests {
             let mut wide = 0;
             for round in 1..=rounds {
                 let waits = match is_wide(round) {
-                    true => needed(round, Spot::Wide(false).places(count, 32), 0),
+                    true => needed(round, Spot::Wide.places(count, 32), 0),
                     false => needed(round, Spot::Area(1).places(count, 32), wide),
                 };
                 assert!(waits < round, "round {round} of {order:b} waits for itself");

@@ -1,8 +1,8 @@
 //! Rounds through memory, among every number of members, in random orders: what is taken must be
 //! what was put in that very round.
 
-use super::Plan;
 use super::model::{Case, Way};
+use super::{MEET_MEMBERS, Plan};
 use crate::call::Call;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -265,6 +265,35 @@ fn wide_rounds_move_all_parts() {
             }
             .check();
         }
+    }
+}
+
+/// What is too long for an area, in one window and in several.
+#[test]
+fn members_that_meet_take_windows_of_a_share() {
+    for (n, count) in (MEET_MEMBERS..24).flat_map(|n| [(n, 130), (n, 400)]) {
+        let (one, each) = (|_: usize| count, |_: usize| n * count);
+        let all = |_: usize, i: usize| folded(0..n, i, true);
+        let case = Case {
+            call: Call::AllReduce { count },
+            calls: None,
+            n,
+            room: 4 * n,
+            in_place: false,
+            way: Way::Shares,
+            inputs: &one,
+            outputs: &one,
+            expected: &all,
+        };
+        let rounds = |way: Way| Case { way, ..case }.run(None)[0].rounds();
+        assert!(rounds(Way::Shares) < rounds(Way::Areas), "{n} members");
+        case.check();
+        Case { in_place: true, ..case }.check();
+        let part = |me: usize, i: usize| folded(0..n, me * count + i, true);
+        let call = Call::ReduceScatterBlock { count };
+        Case { call, inputs: &each, expected: &part, ..case }.check();
+        let gathered = |_: usize, i: usize| value(i / count, i % count);
+        Case { call: Call::AllGather { count }, outputs: &each, expected: &gathered, ..case }.check();
     }
 }
 

@@ -79,7 +79,8 @@ impl<'a> Plan<'a> {
             divided: false,
             meets: false,
             shows: false,
-            wide: None,
+            wide: false,
+            past: false,
             readers: Readers::of(call, me, n, false),
         })
     }

@@ -1,10 +1,12 @@
-//! Long parts in teams whose tasks outnumber cores: a round takes half of a member's areas at once.
+//! Long parts in teams whose tasks outnumber cores: a round takes half of a member's areas at once,
+//! or of members that meet a whole share of a row.
 //!
 //! Each round costs task switches. If a member puts a part for each other one into a single area,
 //! the parts of a round are short: 8 KiB among eight members. Half of all areas together have room
 //! for parts of 64 KiB. The two halves are used alternately.
 
 use super::Plan;
+use super::windows::PAST_FROM;
 use crate::call::Call;
 use lapis_ablation::{Optimization, without};
 
@@ -14,15 +16,11 @@ use lapis_ablation::{Optimization, without};
 const WIDE_MEMBERS: usize = 4;
 const WIDE_FROM: usize = 64 << 10;
 
-/// If the members together get so many bytes and more, these bypass the caches: they would not
-/// stay there, and what is overwritten would be loaded first.
-const PAST_FROM: usize = 6 << 20;
-
 /// Parts begin at cache lines.
 const UNIT: usize = 64;
 
 impl Plan<'_> {
-    /// The plan with wide rounds, for which there are `room` bytes, if one area is too short.
+    /// The plan with longer rounds, if one area is too short. Wide ones have room for `room` bytes.
     pub(crate) fn widened(self, room: usize) -> Self {
         match self.call {
             Call::AllToAll { count }
@@ -32,6 +30,7 @@ impl Plan<'_> {
             {
                 self.wide(room)
             }
+            _ if self.meets && self.windows > 1 && !without(Optimization::WideRounds) => self.in_shares(),
             _ => self,
         }
     }
@@ -48,12 +47,12 @@ impl Plan<'_> {
         let windows = count.div_ceil(most).max(1);
         let window = count.div_ceil(windows).next_multiple_of(UNIT);
         let all = count * self.n * self.n;
-        Self { window, width: window * parts, windows, wide: Some(all >= PAST_FROM), ..self }
+        Self { window, width: window * parts, windows, wide: true, past: all >= PAST_FROM, ..self }
     }
 
     /// Whether the rounds are wide.
     #[inline]
     pub(crate) fn is_wide(&self) -> bool {
-        self.wide.is_some()
+        self.wide
     }
 }

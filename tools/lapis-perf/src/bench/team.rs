@@ -1,7 +1,8 @@
 //! Collectives of a team of all tasks, called so that they block.
 //!
 //! Sizes are those of a member's data, or of each part where members give or get a part of each.
-//! Roots take turns: one alone would run ahead of the others.
+//! Roots take turns: one alone would run ahead of the others. A batch ends when all members have
+//! ended its calls: in a scan, or with few calls, task 0 would have ended before them.
 
 use super::Batch;
 use crate::plan::Collective;
@@ -31,6 +32,7 @@ fn repeat<'s>(
             call(&team, root)?;
             root = if root + 1 == team.len() { 0 } else { root + 1 };
         }
+        team.barrier()?;
         Ok(())
     }))
 }
