@@ -4,9 +4,11 @@ use lapis_ablation::{Optimization, without};
 
 /// How a data ring is divided, which follows from its length. Both ends reckon with the same.
 ///
-/// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part,
-/// which stays in the second cache, and which is all of it that takes memory as long as nobody
-/// sends long ones.
+/// Long messages may lie anywhere in it. Shorter ones keep to its first part, which is all of it
+/// that takes memory as long as nobody sends long ones. Short ones keep to so little of it that it
+/// stays in the second caches: their latency counts. Medium ones have more room: lines that both
+/// second caches hold would have to be taken from one by the other, each time that a receiver reads
+/// them and a sender writes them again, and these are faster from the cache that both share.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RingLayout {
@@ -46,8 +48,9 @@ impl RingLayout {
     pub const fn of(size: usize) -> Self {
         const K: usize = 1 << 10;
         assert!(size.is_power_of_two() && size.is_multiple_of(64));
-        let small = Class { below: least(size / 128, 9 * K), part: least(size / 4, 256 * K) };
-        let medium = if size > 1024 * K { Class { below: 17 * K, part: 1024 * K } } else { small };
+        let small = Class { below: least(size / 128, 2 * K), part: least(size / 4, 256 * K) };
+        let medium =
+            if size > 1024 * K { Class { below: 17 * K, part: least(size, 2048 * K) } } else { small };
         let kept = least(size / 16, 64 * K);
         assert!(kept + 2 * small.below <= small.part && kept + 2 * medium.below <= medium.part);
         Self { size, small, medium, kept }
