@@ -141,10 +141,10 @@ const TABLE: &[Row] = &[
 ];
 
 /// The rule that precedes the table.
-pub const FIRST_RULE: &str = "memory for members of one host; on several hosts within each for barrier, broadcast, \
-     reduce and allreduce, and if the ranks of each host follow each other for gather, scatter, \
-     allgather, reduce_scatter_block and alltoall up to 1 KiB a part; but not for reductions that shall be reproducible, nor for \
-     exchanges along edges";
+pub const FIRST_RULE: &str = "memory for members of one host; on several hosts within each for \
+     barrier, broadcast, reduce and allreduce, and if the ranks of each host follow each other for \
+     gather, scatter, allgather, reduce_scatter_block and alltoall up to 1 KiB a part; but not for \
+     reductions that shall be reproducible, nor for exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -230,10 +230,9 @@ pub(crate) fn has_two_levels(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) 
         | Call::AllGather { .. }
         | Call::ReduceScatterBlock { .. } => hosts.in_order(),
         Call::AllToAll { count } => {
-            let most = (0..hosts.len()).map(|host| hosts.ranks(host).len()).max().unwrap_or(1);
             hosts.in_order()
                 && count * shape.size <= THROUGH_LEADERS
-                && most * shape.n <= PARTS_THROUGH_LEADERS
+                && hosts.most() * shape.n <= PARTS_THROUGH_LEADERS
         }
         _ => false,
     }

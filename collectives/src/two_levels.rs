@@ -119,7 +119,7 @@ impl At<'_> {
 
     /// The first rank of the caller's host.
     fn first(&self) -> usize {
-        self.hosts.ranks(self.host).task(0).unwrap_or(0) as usize
+        self.hosts.first(self.host)
     }
 
     /// Messages of a call of the leaders, in which each host counts as one member.
@@ -145,7 +145,7 @@ impl At<'_> {
     ) -> Script {
         let counts: Vec<usize> = (0..self.hosts.len()).map(|host| self.members(host) * count).collect();
         let mine = counts[self.host];
-        if !long && counts.iter().all(|count| *count == mine) {
+        if !long && self.hosts.are_equal() {
             return self.between(&equal(mine), view);
         }
         self.between(&any(mine, Parts { counts: &counts, starts: &starts(&counts) }), view)
@@ -153,8 +153,7 @@ impl At<'_> {
 
     /// Whether so many elements for each member of the largest host are long data.
     fn is_long(&self, count: usize) -> bool {
-        let most = (0..self.hosts.len()).map(|host| self.members(host)).max().unwrap_or(1);
-        most * count * self.shape.size > ALONG_TREE
+        self.hosts.most() * count * self.shape.size > ALONG_TREE
     }
 
     fn reduce(&self, root: usize, count: usize) -> TwoLevels {
@@ -230,7 +229,7 @@ impl At<'_> {
         let is_root = root == self.shape.me;
         let long = self.is_long(count);
         // Straight from a root, its host's part need not be moved.
-        let stays = is_root && (long || self.unequal());
+        let stays = is_root && (long || !self.hosts.are_equal());
         let kept = match (self.here(), stays) {
             (1, _) => (Buffer::Output, 0),
             (_, true) => (Buffer::Input, self.first() * count),
@@ -247,11 +246,6 @@ impl At<'_> {
             |mine, parts| Call::ScatterV { root, mine, parts: Some(parts) },
         );
         TwoLevels { before: None, messages, after: self.scattered(count, kept, held), held }
-    }
-
-    /// Whether hosts have different numbers of members.
-    fn unequal(&self) -> bool {
-        (0..self.hosts.len()).any(|host| self.members(host) != self.here())
     }
 
     fn reduce_scatter(&self, count: usize) -> TwoLevels {
@@ -281,7 +275,7 @@ impl At<'_> {
     fn all_to_all(&self, count: usize) -> TwoLevels {
         let (here, n) = (self.here(), self.shape.n);
         let all = here * n * count;
-        let first = |host: usize| self.hosts.ranks(host).task(0).unwrap_or(0) as usize;
+        let first = |host: usize| self.hosts.first(host);
         let hosts = || 0..self.hosts.len();
         let counts: Vec<usize> = hosts().map(|host| here * self.members(host) * count).collect();
         let starts: Vec<usize> = hosts().map(|host| here * first(host) * count).collect();

@@ -9,6 +9,9 @@ use std::cell::Cell;
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     groups: Vec<Group>,
+    in_order: bool,
+    /// Members of the host that has most.
+    most: usize,
 }
 
 impl Hosts {
@@ -16,15 +19,20 @@ impl Hosts {
     pub fn of(words: impl Iterator<Item = u64>) -> Self {
         let mut lists: Vec<(u64, Vec<u32>)> = Vec::new();
         let mut places = std::collections::HashMap::new();
+        let mut members = 0;
         for (rank, word) in words.enumerate() {
+            members = rank as u32 + 1;
             let at = *places.entry(word).or_insert_with(|| {
                 lists.push((word, Vec::new()));
                 lists.len() - 1
             });
             lists[at].1.push(rank as u32);
         }
+        // Every call asks for both.
+        let in_order = lists.iter().flat_map(|(_, ranks)| ranks).copied().eq(0..members);
+        let most = lists.iter().map(|(_, ranks)| ranks.len()).max().unwrap_or(0);
         let group = |(_, ranks): (u64, Vec<u32>)| Group::from_list(&ranks).unwrap_or_else(|_| Group::empty());
-        Self { groups: lists.into_iter().map(group).collect() }
+        Self { groups: lists.into_iter().map(group).collect(), in_order, most }
     }
 
     /// How many hosts there are.
@@ -50,7 +58,22 @@ impl Hosts {
     /// Whether members of each host have ranks that follow each other: then two levels keep the
     /// order of ranks.
     pub fn in_order(&self) -> bool {
-        self.groups.iter().flat_map(|group| group.iter()).eq(0..self.ranks_in_all())
+        self.in_order
+    }
+
+    /// The first rank on a host.
+    pub fn first(&self, host: usize) -> usize {
+        self.ranks(host).task(0).unwrap_or(0) as usize
+    }
+
+    /// How many members the host has that has most.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether all hosts have equally many members.
+    pub fn are_equal(&self) -> bool {
+        self.groups.iter().all(|group| group.len() == self.most)
     }
 
     fn ranks_in_all(&self) -> u32 {
@@ -62,7 +85,7 @@ impl Hosts {
 pub fn leader(hosts: &Hosts, host: usize, root: Option<usize>) -> usize {
     match root.filter(|root| hosts.ranks(host).rank(*root as u32).is_some()) {
         Some(root) => root,
-        None => hosts.ranks(host).task(0).unwrap_or(0) as usize,
+        None => hosts.first(host),
     }
 }
 
@@ -93,7 +116,7 @@ fn levels(
 ) {
     let (mine, top) = (hosts.host_of(at.me), hosts.host_of(root));
     let leader = |host: usize| {
-        if host == top { root } else { hosts.ranks(host).task(0).unwrap_or(0) as usize }
+        if host == top { root } else { hosts.first(host) }
     };
     let group = hosts.ranks(mine);
     let level = Level::of(group, leader(mine), at.me);
@@ -115,7 +138,7 @@ pub fn barrier(out: &mut Script, at: Place<'_>, hosts: &Hosts, k: usize) {
     };
     let across = |out: &mut Script, at: Place<'_>, _: usize| doubling::barrier(out, at, 2);
     let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, Span::NONE, k);
-    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+    levels(out, at, hosts, hosts.first(0), up, across, down);
 }
 
 /// Everybody's output becomes the root's.
@@ -143,7 +166,7 @@ pub fn all_reduce(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, 
         out.drain();
     };
     let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, data, k);
-    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+    levels(out, at, hosts, hosts.first(0), up, across, down);
 }
 
 /// Everybody's output becomes everybody's inputs, of `count` elements each: the first member of
@@ -173,5 +196,5 @@ pub fn all_gather(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, 
     let down = |out: &mut Script, at: Place<'_>, top: usize| {
         tree::broadcast_of(out, at, top, Span::output(0, all), k);
     };
-    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+    levels(out, at, hosts, hosts.first(0), up, across, down);
 }
