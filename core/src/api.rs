@@ -37,7 +37,7 @@ impl Context {
         let (target, user_header, data) = message.parts();
         self.usable()?;
         self.check_target(target)?;
-        if self.locked().send_short(&message.short(), attempt)? {
+        if attempt != Attempt::Unfit && self.locked().send_short(&message.short(), attempt)? {
             return Ok(());
         }
         // SAFETY: the data is borrowed for as long as this call takes.

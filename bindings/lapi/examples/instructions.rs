@@ -172,7 +172,7 @@ fn receive(context: &Context, until: u64) {
 
 /// Messages of several sizes; `what` begins the rows' names.
 fn messages(a: &Context, b: &Context, what: &str, sizes: &[usize]) {
-    let data = vec![7; 16 << 10];
+    let data = vec![7; 32 << 10];
     for &bytes in sizes {
         let data = &data[..bytes];
         let name = |row: &str| format!("{what}: {row}");
@@ -345,7 +345,7 @@ fn main() -> Result<()> {
     });
     calls_from_c();
     let (a, b) = pair(None)?;
-    messages(&a, &b, "message", &[8, 64, 200, 1 << 10, 4 << 10, 16 << 10]);
+    messages(&a, &b, "message", &[8, 64, 200, 1 << 10, 4 << 10, 16 << 10, 32 << 10]);
     put_and_get(&a, &b)?;
     collectives(&a, &b).expect("collectives of both");
     // What traces cost is held against the rows of the same names.

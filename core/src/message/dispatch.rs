@@ -292,7 +292,10 @@ impl Locked<'_> {
             // The request is done as a message; fences wait for the answer at its origin.
             return self.done_here(source, header.message);
         }
-        self.sending.outgoing.push_back(Outgoing {
+        if header.total == 0 {
+            self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
+        }
+        self.begin_outgoing(Outgoing {
             peer: source,
             source: wanted,
             position: 0,
@@ -305,10 +308,6 @@ impl Locked<'_> {
             head: None,
             past: false,
         });
-        if header.total == 0 {
-            self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
-        }
-        self.advance();
         self.done_here(source, header.message);
     }
 

@@ -19,11 +19,16 @@ const TURN: usize = 16;
 /// The same in batches of datagrams, which cost least when they are full.
 const BATCHES: usize = 2;
 
+/// Why a message's packets are not all out yet.
+enum Stopped {
+    TurnOver,
+    NoRoom,
+}
+
 /// How far a message's packets got.
 enum Pushed {
     All,
-    TurnOver,
-    NoRoom,
+    Stopped(Stopped),
     /// The peer is gone.
     Lost(Error),
     Refused(Status),
@@ -116,46 +121,72 @@ impl Locked<'_> {
                 _ => {}
             }
             let Some(mut out) = state.sending.outgoing.remove(at) else { return };
-            match self.push_packets(&mut out) {
-                Pushed::TurnOver => {
-                    self.sending.outgoing.push_back(out);
-                }
-                Pushed::NoRoom => {
+            match self.push(&mut out) {
+                None => {}
+                Some(Stopped::TurnOver) => self.sending.outgoing.push_back(out),
+                Some(Stopped::NoRoom) => {
                     full = Some(out.peer);
                     self.sending.outgoing.insert(at, out);
                     at += 1;
                 }
-                Pushed::All => {
-                    let state = &mut **self;
-                    state.sending.forget(&out);
-                    if let Some(origin) = state.sending.zero_copy.all_out(out.peer, out.message, out.origin) {
-                        state.sending.ended += 1;
-                        origin.notify(self, out.peer, Ok(()));
-                    }
-                }
-                Pushed::Lost(error) => self.message_failed(out, error),
-                Pushed::Refused(status) => {
-                    let (peer, error) = (out.peer, self.link_failed(out.peer, status));
-                    self.message_failed(out, error);
-                    self.packet_refused(peer, status);
-                }
             }
         }
-        let state = &mut **self;
-        if state.links.has_engines() && state.dispatching == 0 {
+        self.flush_outgoing();
+    }
+
+    /// What packets of messages an engine has gathered leaves now, unless more may follow from a
+    /// handler.
+    fn flush_outgoing(&mut self) {
+        if self.links.has_engines() && self.dispatching == 0 {
             self.links.flush_datagrams();
         }
     }
 
+    /// Begins to send the packets of a message. What has to wait is left to calls that make
+    /// progress.
+    pub(super) fn begin_outgoing(&mut self, mut out: Outgoing) {
+        if !self.sending.outgoing.is_empty() {
+            self.sending.outgoing.push_back(out);
+            return self.advance();
+        }
+        if self.push(&mut out).is_some() {
+            self.sending.outgoing.push_back(out);
+        }
+        self.flush_outgoing();
+    }
+
+    /// Sends packets of a message for a turn. `None`: no more of it will be sent.
+    fn push(&mut self, out: &mut Outgoing) -> Option<Stopped> {
+        match self.push_packets(out) {
+            Pushed::Stopped(why) => return Some(why),
+            Pushed::All => {
+                let state = &mut **self;
+                state.sending.forget(out);
+                let origin = std::mem::take(&mut out.origin);
+                if let Some(origin) = state.sending.zero_copy.all_out(out.peer, out.message, origin) {
+                    state.sending.ended += 1;
+                    origin.notify(self, out.peer, Ok(()));
+                }
+            }
+            Pushed::Lost(error) => self.message_failed(out, error),
+            Pushed::Refused(status) => {
+                let (peer, error) = (out.peer, self.link_failed(out.peer, status));
+                self.message_failed(out, error);
+                self.packet_refused(peer, status);
+            }
+        }
+        None
+    }
+
     /// A message that is partly out will never be all out.
     #[cold]
-    fn message_failed(&mut self, out: Outgoing, error: Error) {
+    fn message_failed(&mut self, out: &mut Outgoing, error: Error) {
         // What of it is out need not be read again, now that it comes to nothing.
         self.end_zero_copy_sends(out.peer, |send| send.message == out.message);
         let state = &mut **self;
         state.sending.ended += 1;
-        state.sending.forget(&out);
-        out.origin.notify(self, out.peer, Err(error));
+        state.sending.forget(out);
+        std::mem::take(&mut out.origin).notify(self, out.peer, Err(error));
     }
 
     /// Sends packets of a message until it is out, its turn ends or there is no room.
@@ -166,7 +197,7 @@ impl Locked<'_> {
         }
         match self.send_head(out) {
             Submitted::Sent => {}
-            Submitted::NoRoom => return Pushed::NoRoom,
+            Submitted::NoRoom => return Pushed::Stopped(Stopped::NoRoom),
             Submitted::Refused(status) => return Pushed::Refused(status),
         }
         let in_packets = (self.room_to(peer) - MAX_HEADER) as u64;
@@ -211,11 +242,11 @@ impl Locked<'_> {
             match submitted {
                 None => past = None,
                 Some(Submitted::Sent) => out.position += n,
-                Some(Submitted::NoRoom) => return Pushed::NoRoom,
+                Some(Submitted::NoRoom) => return Pushed::Stopped(Stopped::NoRoom),
                 Some(Submitted::Refused(status)) => return Pushed::Refused(status),
             }
         }
-        if out.position == total { Pushed::All } else { Pushed::TurnOver }
+        if out.position == total { Pushed::All } else { Pushed::Stopped(Stopped::TurnOver) }
     }
 
     /// Sends a packet whose `n` bytes an engine reads from where they are.

@@ -178,6 +178,7 @@ impl Context {
             true if data.len() > INLINE => match self.send_long_plain(target, handler, data) {
                 InSlot::Sent => Attempt::Sent,
                 InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
+                InSlot::Unfit if data.len() as u64 > Short::LONGEST => Attempt::Unfit,
                 InSlot::Unfit => self.send_plain(target, handler, data),
             },
             true => self.send_plain(target, handler, data),

@@ -11,11 +11,14 @@ impl Locked<'_> {
         self.out(|_| reassembly.destination.write(0, &data[..n]));
         reassembly.received = n as u64;
         let key = (source, reassembly.arrival.message);
+        let early = self.receiving.reassemblies.take_early(key);
+        if reassembly.is_complete() {
+            return self.arrived(source, reassembly.arrival);
+        }
         self.receiving.reassemblies.started.insert(key, reassembly);
-        for (position, bytes) in self.receiving.reassemblies.take_early(key) {
+        for (position, bytes) in early {
             self.fragment(source, key.1, position, &bytes);
         }
-        self.finish_if_complete(source, key.1);
     }
 
     /// A further packet of a message.

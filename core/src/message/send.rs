@@ -103,8 +103,7 @@ impl Locked<'_> {
         };
         rest.origin = origin;
         self.sending.heads += usize::from(rest.head.is_some());
-        self.sending.outgoing.push_back(rest);
-        self.advance();
+        self.begin_outgoing(rest);
     }
 
     /// Sends a packet without data that asks for something: `operation` waits for the answer, and

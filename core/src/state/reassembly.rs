@@ -3,7 +3,7 @@
 use crate::buffers::TrustedDestination;
 use crate::handlers::{CompletionHandler, Run};
 use crate::transport::PeerId;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Fragments kept before their message's first packet has come, per context; beyond that they can't
 /// be kept and the transport below must not have accepted them, so this is a bound for faulty
@@ -32,14 +32,14 @@ pub(crate) type Early = (u64, Box<[u8]>);
 
 /// Messages under way, by origin and number.
 pub(crate) struct Reassemblies<C> {
-    pub(crate) started: HashMap<(PeerId, u32), Reassembly<C>>,
-    early: HashMap<(PeerId, u32), Vec<Early>>,
+    pub(crate) started: FxHashMap<(PeerId, u32), Reassembly<C>>,
+    early: FxHashMap<(PeerId, u32), Vec<Early>>,
     early_count: usize,
 }
 
 impl<C> Reassemblies<C> {
     pub(super) fn new() -> Self {
-        Self { started: HashMap::new(), early: HashMap::new(), early_count: 0 }
+        Self { started: FxHashMap::default(), early: FxHashMap::default(), early_count: 0 }
     }
 
     /// How many more fragments can be kept whose message's first packet has not come.
@@ -59,7 +59,11 @@ impl<C> Reassemblies<C> {
     }
 
     /// What came before the first packet of its message.
+    #[inline]
     pub(crate) fn take_early(&mut self, key: (PeerId, u32)) -> Vec<Early> {
+        if self.early_count == 0 {
+            return Vec::new();
+        }
         let early = self.early.remove(&key).unwrap_or_default();
         self.early_count -= early.len();
         early

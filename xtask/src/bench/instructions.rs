@@ -47,7 +47,7 @@ messages:
   16 of them, which wait: the call, the lock, looking at the lane, the packet, the handlers' table,
   the program's header handler (19 instructions), and giving slots back.
 * **one way**: both, 16 sent and then received. The goal, without copies, is 150 for 8 bytes and 300
-  for 200 B to 16 KiB.
+  for 200 B to 16 KiB. 32 KiB go in two packets, to a buffer that the header handler names.
 * **to and fro, waiting**: one way of a ping-pong, each message awaited by `Context::wait_until`,
   which ends when the program's own condition holds. Beside the message this has what belongs to a
   call that waits: its lock and announcing that the thread polls. The rest before the first look is
