@@ -4,7 +4,7 @@
 #include <lapi.h>
 #include <stdint.h>
 
-enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST, QUESTION };
+enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST, QUESTION, COPY };
 
 static lapi_handle_t handle;
 static int me;
@@ -56,6 +56,14 @@ static void *on_stream(lapi_handle_t *h, void *header, uint *length, ulong *size
     return receive(&streamed, size, done, with);
 }
 
+/* Stores short messages, too. */
+static void *on_copy(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    lapi_return_info_t *info = (lapi_return_info_t *)size;
+    if (info->udata_one_pkt_ptr != NULL)
+        memcpy(sink, info->udata_one_pkt_ptr, info->msg_len);
+    return receive(&arrived, size, done, with);
+}
+
 static void send_message(int index, long size) {
     check(LAPI_Amsend(handle, 1 - me, (void *)(intptr_t)index, NULL, 0, buffer, size, NULL, NULL, NULL), "Amsend");
 }
@@ -105,14 +113,22 @@ static long agree(int rank, long value) {
 /* Messages to this task so far, whether they have come or not: the first of a batch may be faster than the batch. */
 static long expected;
 
-static void am_lat(int rank, long count, long size) {
+static void ping_pong(int rank, long count, long size, int index) {
     for (; count > 0; count--) {
         if (rank == 0)
-            send_message(MESSAGE, size);
+            send_message(index, size);
         wait_for(&arrived, ++expected);
         if (rank == 1)
-            send_message(MESSAGE, size);
+            send_message(index, size);
     }
+}
+
+static void am_lat(int rank, long count, long size) {
+    ping_pong(rank, count, size, MESSAGE);
+}
+
+static void am_copy_lat(int rank, long count, long size) {
+    ping_pong(rank, count, size, COPY);
 }
 
 static void am_stream(int rank, long count, long size) {
@@ -174,6 +190,7 @@ static void get_waited(int rank, long count, long size) {
 
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "LAPI_Amsend"},
+    {"am_copy_lat", HALF_NS, am_copy_lat, 0, MAX_SIZE, "LAPI_Amsend, copied out"},
     {"put_pingpong", HALF_NS, put_pingpong, 1, MAX_SIZE, "LAPI_Put that the target waits for"},
     {"get_waited", NS, get_waited, 1, MAX_SIZE, "LAPI_Get from a task that waits"},
     {"am_serve", NS, am_serve, 0, MAX_SIZE, "request, completion handler, reply"},
@@ -194,6 +211,7 @@ int main(int argc, char **argv) {
     check(LAPI_Addr_set(handle, (void *)on_agree, AGREE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");
+    check(LAPI_Addr_set(handle, (void *)on_copy, COPY), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_request, REQUEST), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_question, QUESTION), "Addr_set");
     check(LAPI_Setcntr(handle, &landed, 0), "Setcntr");

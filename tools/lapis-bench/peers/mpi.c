@@ -161,6 +161,8 @@ static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "MPI_Send, MPI_Recv"},
     {"am_rate", MILLIONS, am_stream, 0, 4096, "MPI_Isend, 64 under way"},
     {"am_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "MPI_Isend, 64 under way"},
+    {"am_copy_lat", HALF_NS, am_lat, 0, MAX_SIZE, "MPI_Send, MPI_Recv"},
+    {"am_copy_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "MPI_Isend, 64 under way"},
     {"put_lat", NS, put_each, 1, MAX_SIZE, "MPI_Put, MPI_Win_flush"},
     {"put_rate", MILLIONS, put_many, 1, 4096, "MPI_Put, one flush"},
     {"put_bw", GIGABYTES, put_many, 1, MAX_SIZE, "MPI_Put, one flush"},

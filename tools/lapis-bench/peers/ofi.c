@@ -214,11 +214,13 @@ static void get_many(int rank, long count, long size) {
 }
 
 /* Messages come first: some providers have nothing else. */
-enum { MESSAGES = 3 };
+enum { MESSAGES = 5 };
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "fi_send, fi_recv"},
     {"am_rate", MILLIONS, am_stream, 0, 4096, "fi_send, fi_recv, 64 under way"},
     {"am_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "fi_send, fi_recv, 64 under way"},
+    {"am_copy_lat", HALF_NS, am_lat, 0, MAX_SIZE, "fi_send, fi_recv"},
+    {"am_copy_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "fi_send, fi_recv, 64 under way"},
     {"put_lat", NS, put_each, 1, MAX_SIZE, "fi_writemsg, delivered"},
     {"put_seen", HALF_NS, put_seen, 8, 8, "fi_inject_write until the target sees it"},
     {"put_rate", MILLIONS, put_many, 1, 4096, "fi_writemsg, delivered, 64 under way"},

@@ -9,7 +9,7 @@
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
-enum { MAX_SIZE = 64 << 20, BLOB = 8192, WINDOW = 64, MESSAGE = 1, STREAM = 2 };
+enum { MAX_SIZE = 64 << 20, BLOB = 8192, WINDOW = 64, MESSAGE = 1, STREAM = 2, COPY = 3, COPY_STREAM = 4 };
 
 /* What the two exchange outside of UCP: addresses, keys, and rank 0's decisions. */
 struct exchange {
@@ -27,7 +27,7 @@ static ucp_worker_h worker;
 static ucp_ep_h peer;
 static ucp_rkey_h key;
 static uint64_t peer_memory;
-static char *buffer;
+static char *buffer, *sink;
 static volatile long arrived, streamed;
 static long under_way;
 
@@ -96,6 +96,14 @@ static ucs_status_t on_message(void *counter, const void *header, size_t header_
     return UCS_OK;
 }
 
+/* The same with short messages stored, too. */
+static ucs_status_t on_copy(void *counter, const void *header, size_t header_length, void *data, size_t length,
+                            const ucp_am_recv_param_t *param) {
+    if (!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
+        memcpy(sink, data, length);
+    return on_message(counter, header, header_length, data, length, param);
+}
+
 static void sent(void *request, ucs_status_t status, void *data) {
     (void)data;
     check(status, "send");
@@ -121,24 +129,24 @@ static void wait_for(volatile long *counter, long count) {
         ucp_worker_progress(worker);
 }
 
-static void am_lat(int rank, long count, long size) {
+static void ping_pong(int rank, long count, long size, unsigned id) {
     for (; count > 0; count--) {
         long next = arrived + 1;
         if (rank == 0)
-            send_message(MESSAGE, size);
+            send_message(id, size);
         wait_for(&arrived, next);
         if (rank == 1)
-            send_message(MESSAGE, size);
+            send_message(id, size);
     }
 }
 
-static void am_stream(int rank, long count, long size) {
+static void stream(int rank, long count, long size, unsigned id) {
     static long total;
     total += count;
     if (rank == 0) {
         long next = arrived + 1;
         for (; count > 0; count--)
-            send_message(STREAM, size);
+            send_message(id, size);
         wait_for(&arrived, next);
     } else {
         wait_for(&streamed, total);
@@ -147,6 +155,11 @@ static void am_stream(int rank, long count, long size) {
     while (under_way > 0)
         ucp_worker_progress(worker);
 }
+
+static void am_lat(int r, long n, long s) { ping_pong(r, n, s, MESSAGE); }
+static void am_stream(int r, long n, long s) { stream(r, n, s, STREAM); }
+static void am_copy_lat(int r, long n, long s) { ping_pong(r, n, s, COPY); }
+static void am_copy_stream(int r, long n, long s) { stream(r, n, s, COPY_STREAM); }
 
 static void one_sided(int rank, long count, long size, int each, ucs_status_ptr_t (*operation)(long size)) {
     if (rank != 0)
@@ -195,6 +208,8 @@ static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "ucp_am_send_nbx"},
     {"am_rate", MILLIONS, am_stream, 0, 4096, "ucp_am_send_nbx, 64 under way"},
     {"am_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "ucp_am_send_nbx, 64 under way"},
+    {"am_copy_lat", HALF_NS, am_copy_lat, 0, MAX_SIZE, "ucp_am_send_nbx, copied out"},
+    {"am_copy_bw", GIGABYTES, am_copy_stream, 1, MAX_SIZE, "ucp_am_send_nbx, 64 under way, copied out"},
     {"put_lat", NS, put_each, 1, MAX_SIZE, "ucp_put_nbx, flush"},
     {"put_rate", MILLIONS, put_many, 1, 4096, "ucp_put_nbx, one flush"},
     {"put_bw", GIGABYTES, put_many, 1, MAX_SIZE, "ucp_put_nbx, one flush"},
@@ -203,11 +218,11 @@ static const struct bench benches[] = {
     {"fadd", NS, fadd_each, 8, 8, "ucp_atomic_op_nbx, flush"},
 };
 
-static void set_handler(unsigned id, volatile long *counter) {
+static void set_handler(unsigned id, ucp_am_recv_callback_t call, volatile long *counter) {
     ucp_am_handler_param_t handler = {0};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.id = id;
-    handler.cb = on_message;
+    handler.cb = call;
     handler.arg = (void *)counter;
     check(ucp_worker_set_am_recv_handler(worker, &handler), "handler");
 }
@@ -242,8 +257,10 @@ static void connect_to_peer(int rank, ucp_context_h context) {
     publish(packed, length, shared->of[rank].key, &shared->of[rank].key_length, "key");
     check(ucp_worker_get_address(worker, &address, &length), "address");
     publish(address, length, shared->of[rank].address, &shared->of[rank].address_length, "address");
-    set_handler(MESSAGE, &arrived);
-    set_handler(STREAM, &streamed);
+    set_handler(MESSAGE, on_message, &arrived);
+    set_handler(STREAM, on_message, &streamed);
+    set_handler(COPY, on_copy, &arrived);
+    set_handler(COPY_STREAM, on_copy, &streamed);
     agree(rank, 0);
     to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     to.address = (const ucp_address_t *)shared->of[1 - rank].address;
@@ -270,6 +287,7 @@ int main(int argc, char **argv) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     pin_to(rank);
     buffer = written_memory(MAX_SIZE);
+    sink = written_memory(MAX_SIZE);
     check(ucp_init(&params, NULL, &context), "init");
     connect_to_peer(rank, context);
     measure_all(&a, benches, sizeof benches / sizeof *benches, rank);

@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     AmLat,
     AmRate,
     AmBw,
+    AmCopyLat,
+    AmCopyBw,
     PutLat,
     PutSeen,
     PutStream,
@@ -62,6 +64,8 @@ pub(crate) struct Bench {
 
 const LATENCY: &[u64] = &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M];
 const BANDWIDTH: &[u64] = &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M];
+/// Of messages that one packet has room for, and longer: the latter are copied by the library.
+const COPIED: &[u64] = &[K, 4 * K, 16 * K, 64 * K];
 const RATE: &[u64] = &[8, 64];
 const TAIL: &[u64] = &[8, K];
 const COLLECTIVE: &[u64] = &[8, 64, K, 8 * K, 64 * K, M];
@@ -109,6 +113,22 @@ pub(crate) const BENCHES: &[Bench] = {
             false,
         ),
         bench("am_bw", "stream of large active messages", AmBw, Gigabytes, BANDWIDTH, false),
+        bench(
+            "am_copy_lat",
+            "active message until its data is in the receiver's memory, one way",
+            AmCopyLat,
+            Nanoseconds,
+            COPIED,
+            false,
+        ),
+        bench(
+            "am_copy_bw",
+            "stream of active messages whose data goes to the receiver's memory",
+            AmCopyBw,
+            Gigabytes,
+            COPIED,
+            false,
+        ),
         bench(
             "rtt_p50",
             "single round trips of active messages, median",

@@ -114,7 +114,7 @@ fn record(figure: &Figure, ns: Summary) -> Record {
     let (name, size) = (figure.bench.name, figure.size);
     match figure.bench.unit {
         // There and back is what the clock saw.
-        Unit::Nanoseconds if matches!(figure.bench.kind, Kind::AmLat | Kind::PutSeen) => {
+        Unit::Nanoseconds if matches!(figure.bench.kind, Kind::AmLat | Kind::AmCopyLat | Kind::PutSeen) => {
             Record::latency(name, size, ns.scaled(0.5))
         }
         Unit::Nanoseconds => Record::latency(name, size, ns),

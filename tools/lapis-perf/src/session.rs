@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 pub(crate) const DATA: HandlerId = HandlerId(1);
 /// Counts an acknowledgement.
 pub(crate) const ACK: HandlerId = HandlerId(2);
+/// As [`DATA`], but stores what came in one packet, too.
+pub(crate) const COPY: HandlerId = HandlerId(3);
 
 /// A task's part in a measurement.
 pub(crate) struct Session {
@@ -102,6 +104,11 @@ impl Session {
         });
         let here = Arc::clone(&inbox);
         context.set_handler(DATA, move |_, message| here.take(message))?;
+        let here = Arc::clone(&inbox);
+        context.set_handler(COPY, move |_, message| {
+            here.store(message);
+            here.take(message)
+        })?;
         let here = Arc::clone(&inbox);
         context.set_handler(ACK, move |_, _| {
             bump(&here.acknowledged);
@@ -229,6 +236,15 @@ impl Inbox {
     /// Messages without data among those received.
     pub(crate) fn empty(&self) -> u64 {
         self.empty.load(Ordering::Relaxed)
+    }
+
+    /// Copies a message that came in one packet.
+    #[inline]
+    fn store(&self, message: &Incoming<'_>) {
+        let Some(data) = message.data.filter(|data| data.len() <= self.buffer.len) else { return };
+        // SAFETY: allocated for at least so many bytes, never freed; handlers run one at a time,
+        // and nothing else reads or writes there.
+        unsafe { self.buffer.base.as_ptr().copy_from_nonoverlapping(data.as_ptr(), data.len()) };
     }
 
     #[inline]

@@ -94,7 +94,10 @@ fn every_bench_gives_its_records_in_both_modes_and_kinds_of_memory() {
             records.iter().filter(|r| r.0 == bench).map(|r| (r.1, r.2.as_str())).collect::<Vec<_>>()
         };
         assert_eq!(of("am_lat"), [(0, ""), (8, ""), (5000, ""), (70_000, "")]);
-        assert_eq!(of("am_bw"), [(8, ""), (5000, ""), (70_000, "")]);
+        for stream in ["am_bw", "am_copy_bw"] {
+            assert_eq!(of(stream), [(8, ""), (5000, ""), (70_000, "")]);
+        }
+        assert_eq!(of("am_copy_lat").len(), 4);
         assert_eq!(of("put_lat").len(), 8);
         assert_eq!(of("get_bw").len(), 6);
         for word in ["put_seen", "fadd", "fadd_rate", "cas"] {

@@ -135,6 +135,7 @@ fn bandwidths(quick: bool) -> &'static [u64] {
 fn messages(against: &Against, quick: bool) -> Vec<Bench> {
     let latency: &[u64] =
         if quick { &[8, K, 64 * K, M] } else { &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M] };
+    let copied: &[u64] = if quick { &[4 * K] } else { &[K, 4 * K, 16 * K, 64 * K] };
     let serving: &[u64] = if quick { &[K] } else { &[8, K, 16 * K, 64 * K] };
     vec![
         bench("am_lat", "active message (or send and receive), one way", latency, against.latency),
@@ -142,6 +143,8 @@ fn messages(against: &Against, quick: bool) -> Vec<Bench> {
         bench(SERVE, "request, completion handler, reply", serving, (NONE, NONE)),
         bench(ASK, "request, completion handler, reply of 8 B", serving, (NONE, NONE)),
         bench("am_bw", "stream of messages", bandwidths(quick), against.stream),
+        bench("am_copy_lat", "message until its data is in the receiver's memory", copied, against.latency),
+        bench("am_copy_bw", "stream of messages to the receiver's memory", copied, against.stream),
     ]
 }
 

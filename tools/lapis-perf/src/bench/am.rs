@@ -1,16 +1,16 @@
 //! Active messages.
 
 use super::{Batch, idle};
-use crate::session::{ACK, DATA, Session};
+use crate::session::{ACK, Session};
 use anyhow::Result;
 use lapis::core::message::AmSend;
-use lapis::{Counter, Notify, Source};
+use lapis::{Counter, HandlerId, Notify, Source};
 
 /// Up to this length a message is copied at once, so that sending never waits for the receiver.
 const COPIED: u64 = 4096;
 
-/// A message goes back and forth.
-pub(super) fn ping_pong(session: &Session, size: u64) -> Batch<'_> {
+/// A message to a handler goes back and forth.
+pub(super) fn ping_pong(session: &Session, handler: HandlerId, size: u64) -> Batch<'_> {
     if !session.plays() {
         return idle();
     }
@@ -23,11 +23,11 @@ pub(super) fn ping_pong(session: &Session, size: u64) -> Batch<'_> {
         let from = session.expected_messages();
         for round in from + 1..=from + count {
             if leads {
-                context.send(other, DATA, &[], data)?;
+                context.send(other, handler, &[], data)?;
             }
             context.wait_until(|| inbox.received() >= round)?;
             if !leads {
-                context.send(other, DATA, &[], data)?;
+                context.send(other, handler, &[], data)?;
             }
         }
         session.expect_messages(count);
@@ -35,13 +35,13 @@ pub(super) fn ping_pong(session: &Session, size: u64) -> Batch<'_> {
     })
 }
 
-/// Task 0 sends, task 1 counts and acknowledges each window.
-pub(super) fn stream(session: &Session, size: u64) -> Batch<'_> {
+/// Task 0 sends to a handler of task 1, which counts and acknowledges each window.
+pub(super) fn stream(session: &Session, handler: HandlerId, size: u64) -> Batch<'_> {
     let window = ((4 << 20) / size.max(1)).clamp(4, 512);
     // Leaked, so that it lives whatever fails.
     let reusable: &'static Counter = Box::leak(Box::new(Counter::new(0)));
     match session.context.task() {
-        0 => Box::new(move |count| send_windows(session, size, window, count, reusable)),
+        0 => Box::new(move |count| send_windows(session, (handler, size), window, count, reusable)),
         1 => Box::new(move |count| receive_windows(session, window, count)),
         _ => idle(),
     }
@@ -49,7 +49,7 @@ pub(super) fn stream(session: &Session, size: u64) -> Batch<'_> {
 
 fn send_windows(
     session: &Session,
-    size: u64,
+    (handler, size): (HandlerId, u64),
     window: u64,
     count: u64,
     reusable: &'static Counter,
@@ -64,12 +64,12 @@ fn send_windows(
         let messages = window.min(count - number * window);
         for _ in 0..messages {
             if size <= COPIED {
-                context.send(other, DATA, &[], data)?;
+                context.send(other, handler, &[], data)?;
                 continue;
             }
             let message = AmSend {
                 target: other,
-                handler: u64::from(DATA.0),
+                handler: u64::from(handler.0),
                 user_header: &[],
                 source: Source::Contiguous(data.as_ptr(), size),
                 target_counter: 0,

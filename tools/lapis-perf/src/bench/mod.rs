@@ -7,7 +7,7 @@ mod sync;
 mod team;
 
 use crate::plan::{Figure, Kind};
-use crate::session::Session;
+use crate::session::{COPY, DATA, Session};
 use anyhow::{Context, Result};
 
 /// Does so many operations.
@@ -18,8 +18,10 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
     let target = || session.target(figure.memory.context("a bench on memory without its kind")?);
     let size = figure.size;
     let batch = match figure.bench.kind {
-        Kind::AmLat => am::ping_pong(session, size),
-        Kind::AmRate | Kind::AmBw => am::stream(session, size),
+        Kind::AmLat => am::ping_pong(session, DATA, size),
+        Kind::AmRate | Kind::AmBw => am::stream(session, DATA, size),
+        Kind::AmCopyLat => am::ping_pong(session, COPY, size),
+        Kind::AmCopyBw => am::stream(session, COPY, size),
         Kind::PutLat => onesided::put_and_know(session, target()?, size),
         Kind::PutSeen => onesided::put_until_seen(session, target()?)?,
         Kind::PutStream => onesided::put_stream(session, target()?, size),
@@ -46,6 +48,7 @@ pub(crate) fn note(figure: &Figure) -> Option<&'static str> {
         Kind::Init => Some("in a running process: plugins are loaded, the first context stays open"),
         Kind::PutSeen => Some("each task looks at its memory and puts back"),
         Kind::AmLat | Kind::AmRate | Kind::AmBw => Some("messages of one packet are used in place"),
+        Kind::AmCopyLat | Kind::AmCopyBw => Some("the handler copies messages of one packet"),
         _ => None,
     }
 }
