@@ -44,6 +44,7 @@ const SEND: &str = "core/src/transport/lane/send.rs";
 const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
+const WINDOWS: &str = "collectives/src/board/rounds/windows.rs";
 const FRAMES: &str = "transports/adapters/src/eth/lane.rs";
 const LOCKED: &str = "core/src/context/locked.rs";
 
@@ -207,8 +208,19 @@ pub(super) const TRIALS: &[Trial] = {
         },
         Trial {
             which: WideRounds,
-            figures: &[Figures::Crowded { bench: "alltoall", sizes: &[16 * K, 64 * K, M] }],
-            code: &[("collectives/src/board/rounds/wide.rs", "")],
+            figures: &[
+                Figures::Crowded { bench: "alltoall", sizes: &[16 * K, 64 * K, M] },
+                Figures::Crowded { bench: "allgather", sizes: &[128 * K, M] },
+                Figures::Crowded { bench: "allreduce", sizes: &[128 * K, M] },
+                Figures::Crowded { bench: "reduce_scatter", sizes: &[128 * K, M] },
+            ],
+            code: &[
+                ("collectives/src/board/rounds/wide.rs", ""),
+                (WINDOWS, "const PAST_FROM"),
+                (WINDOWS, "fn in_shares"),
+                (WINDOWS, "fn in_windows_of"),
+                (WINDOWS, "fn past_caches"),
+            ],
         },
         Trial {
             which: WritePrefetch,
