@@ -86,6 +86,8 @@ optimizations! {
     Flow = "flow",
     /// Acknowledgements that are put off while somebody spins.
     DeferredAcks = "deferred_acks",
+    /// Fetching the lines of a window's next frame ahead of looking for it.
+    FramePrefetch = "frame_prefetch",
     /// POLYVAL by wide instructions.
     WidePolyval = "wide_polyval",
     /// Stores between blocks that compete for one set of the cache.

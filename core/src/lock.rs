@@ -11,6 +11,7 @@
 mod barrier;
 mod exclusive;
 mod lending;
+mod limited;
 mod sections;
 mod slot;
 mod waiting;
@@ -252,7 +253,7 @@ impl ContextLock {
         }
         self.waiters.wait_while(|| self.any_slot_holds());
         self.begin(me);
-        self.waiters.have_it();
+        self.waiters.go(true);
     }
 
     /// Gives the lock back (one level of it).
@@ -294,7 +295,7 @@ impl ContextLock {
     /// Gives back a level that the program took. False if the calling thread has none.
     pub(crate) fn release_for_program(&self) -> bool {
         let depth = &self.words.depth;
-        let held = self.held_by_me() && depth.get() >= PROGRAM;
+        let held = self.is_held_by_program_here();
         if held {
             depth.set(depth.get() - (PROGRAM - 1));
             self.release();

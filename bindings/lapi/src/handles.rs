@@ -59,6 +59,8 @@ pub(crate) struct Instance {
 struct Slot {
     /// The live handle, 0 if there is none.
     handle: AtomicU32,
+    /// The handle of the instance that is being ended, 0 if none is.
+    ending: AtomicU32,
     instance: AtomicPtr<Instance>,
     /// What handlers are given a pointer to: set before anything can call one.
     for_handlers: AtomicU32,
@@ -70,6 +72,7 @@ struct Slot {
 static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = [const {
     CachePadded::new(Slot {
         handle: AtomicU32::new(0),
+        ending: AtomicU32::new(0),
         instance: AtomicPtr::new(null_mut()),
         for_handlers: AtomicU32::new(0),
         generation: AtomicU32::new(0),
@@ -149,6 +152,20 @@ pub(crate) fn live(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
     Err(LAPI_ERR_HNDL_INVALID)
 }
 
+/// As [`live`], or the instance that is just being ended: the thread that holds its lock gives it
+/// back by the handle that it knows.
+pub(crate) fn live_or_ending(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
+    live(handle).or_else(|code| {
+        let slot = slot(handle);
+        // SYNC: Acquire pairs with `withdraw`.
+        if handle != 0 && slot.ending.load(Ordering::Acquire) == handle {
+            // SAFETY: it has not been retired, and is kept for long afterwards (see `KEPT`).
+            return Ok(unsafe { &*slot.instance.load(Ordering::Relaxed) });
+        }
+        Err(code)
+    })
+}
+
 /// The instance behind a context that calls a hook. `None` while it is being set up.
 pub(crate) fn of_context(context: &Context) -> Option<&'static Instance> {
     live(slot(context.number() + 1).handle.load(Ordering::Relaxed)).ok()
@@ -225,26 +242,32 @@ impl Drop for Reservation {
     }
 }
 
-/// Takes the handle out of use; only one caller gets the instance.
+/// Takes the handle out of use; only one caller gets the instance. The caller holds the context's
+/// lock, so that nobody else who does is left with a handle that is none.
 pub(crate) fn withdraw(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
     let instance = live(handle)?;
+    let slot = slot(handle);
     // SYNC: Acquire: as in `live`.
-    slot(handle)
-        .handle
+    slot.handle
         .compare_exchange(handle, 0, Ordering::Acquire, Ordering::Relaxed)
-        .map(|_| instance)
-        .map_err(|_| LAPI_ERR_HNDL_INVALID)
+        .map_err(|_| LAPI_ERR_HNDL_INVALID)?;
+    // SYNC: Release pairs with `live_or_ending`.
+    slot.ending.store(handle, Ordering::Release);
+    Ok(instance)
 }
 
 /// Puts a handle back into use whose context could not be ended.
 pub(crate) fn restore(instance: &Instance) {
+    let slot = slot(instance.handle);
     // SYNC: Release pairs with `live`.
-    slot(instance.handle).handle.store(instance.handle, Ordering::Release);
+    slot.handle.store(instance.handle, Ordering::Release);
+    slot.ending.store(0, Ordering::Relaxed);
 }
 
 /// Frees the place of an instance that was withdrawn and has ended.
 pub(crate) fn retire(instance: &'static Instance) {
     let slot = slot(instance.handle);
+    slot.ending.store(0, Ordering::Relaxed);
     let pointer = slot.instance.load(Ordering::Relaxed);
     let mut retired = lock(&RETIRED);
     // SAFETY: it came from `publish`, and each is retired once because it is withdrawn once.

@@ -33,7 +33,9 @@ fn variables_and_hints_decide_and_refused_steps_are_replaced_by_packets() {
     type Variables = &'static [(&'static str, &'static str)];
     const LONG: u64 = (33 << 20) + 5;
     let (yes, no) = (LAPI_USE_BULK_XFER, LAPI_NOT_USE_BULK_XFER);
-    let wanted: Variables = &[("MP_USE_BULK_XFER", "yes"), ("MP_BULK_MIN_MSG_SIZE", "1000")];
+    // What MP_REXMIT_BUF_SIZE covers would go in packets.
+    let wanted: Variables =
+        &[("MP_USE_BULK_XFER", "yes"), ("MP_BULK_MIN_MSG_SIZE", "1000"), ("MP_REXMIT_BUF_SIZE", "128")];
     // What comes of it where memory can be copied directly: each task sends, puts and gets once for
     // each length.
     let cases: [(Variables, i32, bool, [u64; 3]); 7] = [

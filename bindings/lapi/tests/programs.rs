@@ -36,7 +36,7 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
+    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
     late, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
     vectors, xfer,
 }
@@ -47,6 +47,17 @@ fn tasks_that_meet_when_they_need_each_other_do_the_same() {
     for name in ["atomics", "leave", "lifecycle", "purged", "transfers", "vectors"] {
         program_with(name, &[("LAPIS_SHM_CONTACT", "need")]);
     }
+}
+
+/// Buffers that are free when a call returns are so, too, where bulk transfer is wished for.
+#[test]
+fn messages_that_are_copied_are_not_fetched_instead() {
+    let bulk = ("MP_USE_BULK_XFER", "yes");
+    program_with("reuse_longer", &[bulk]);
+    // By default, too: between windows short messages are not sent in one packet.
+    let binary = compile(&[source("programs/reuse.c")], &[]);
+    let job = Job::of(2).env(bulk.0, bulk.1).env("MP_BULK_MIN_MSG_SIZE", "4096");
+    job.succeeds(&binary);
 }
 
 /// Another version of Lapis may have written the user's file: it costs a warning, nothing else.

@@ -130,14 +130,14 @@ variables! {
         group: Transfer,
         kind: Kind::Bool,
         help: "Send large messages by bulk transfer",
-        more: "A direct copy in pieces of at most 32 MB if the transport supports it. If a step fails, packets are used. Flags of LAPI_Xfer decide for one message.",
+        more: "A direct copy in pieces of at most 32 MB if the transport supports it. If a step fails, packets are used, as for active messages that MP_REXMIT_BUF_SIZE covers: their buffers are free at once. Flags of LAPI_Xfer decide for one message.",
         source: "LAPI Guide, table 38",
     }
     eager_max: Option<u64> = "LAPIS_EAGER_MAX", unset {
         group: Transfer,
         kind: number(Unit::Bytes, 0, 1 << 30),
         help: "Largest active message whose data is sent without asking the target first",
-        more: "Larger messages are fetched by the target if the transport supports that. If unset, the transport decides: through shared memory every message is sent, since two concurrent copies take half the time of one by the target, unless the transport is told to fetch them; elsewhere messages up to 16K are sent.",
+        more: "Larger messages are fetched by the target if the transport supports that, unless MP_REXMIT_BUF_SIZE covers them. If unset, the transport decides: through shared memory every message is sent, since two concurrent copies take half the time of one by the target, unless the transport is told to fetch them; elsewhere messages up to 16K are sent.",
         source: "Lapis",
     }
     notimeout: bool = "MP_DEBUG_NOTIMEOUT", "no" {
@@ -221,7 +221,7 @@ variables! {
         group: Tuning,
         kind: number(Unit::Bytes, 1, INT_MAX),
         help: "Largest message, user header included, that is copied so that its buffer is free at once",
-        more: "Messages of one packet are always copied; those sent by direct copy are not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
+        more: "Messages of one packet are always copied. Puts that a transport carries out by itself (RDMA) are not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
     }
     tuning: Option<String> = "LAPIS_TUNING", unset {

@@ -1,6 +1,5 @@
 //! Calls for the interfaces above core, which programs do not need.
 
-use super::adaptive_wait::look_until;
 use super::{CompletionHandler, Job};
 use super::{Context, Locked, Shared};
 use crate::buffers::Direction;
@@ -76,7 +75,7 @@ impl Context {
     /// Takes leave of the other tasks because the process is about to exit, without terminating the
     /// context. Waits for no task and joins no thread; can be called at exit at any time.
     pub fn leave(&self) {
-        if self.usable().is_err() || !self.lock_within(PARTING) {
+        if self.usable().is_err() || !self.shared.lock.acquire_for_program_within(PARTING) {
             return;
         }
         let deadline = Instant::now() + PARTING;
@@ -91,10 +90,6 @@ impl Context {
         self.shared.terminated.store(true, Ordering::Relaxed);
         drop(locked);
         self.unlock();
-    }
-
-    fn lock_within(&self, limit: Duration) -> bool {
-        look_until(Instant::now() + limit, || self.try_lock().then_some(())).is_some()
     }
 }
 

@@ -210,7 +210,8 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SYNC: AcqRel: the last user sees what all others did with the context.
         if self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 && self.shared.alive.here() {
-            // Nobody is left to hear of a failure.
+            // Nobody is left who could give the lock back, or hear of a failure.
+            while self.unlock() {}
             let _ = self.terminate();
         }
     }

@@ -1,7 +1,7 @@
 //! The end of a context.
 
 use super::{Context, Locked};
-use crate::error::Result;
+use crate::error::{Error, LockHeld, Result};
 use crate::status::{Awaiting, NOBODY};
 use crate::sync::Ordering;
 use crate::trace::EventKind;
@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// How long termination waits for data that peers still fetch from here, or that still goes out.
 const LINGER: Duration = Duration::from_secs(5);
+
+/// How long termination waits for a thread of the program to give the lock back.
+const LOCK_HELD: Duration = Duration::from_secs(5);
 
 /// How long termination waits for peers that don't acknowledge what they were sent.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
@@ -22,15 +25,15 @@ impl Context {
     /// *LAPI Guide, LAPI_Term.*
     ///
     /// # Errors
-    /// The call was made from one of the context's own threads or handlers.
+    /// The call was made from one of the context's own threads or handlers. The calling thread
+    /// holds the [lock](Self::lock), or another one does and does not give it back. The context
+    /// goes on then.
     #[doc(alias = "LAPI_Term")]
     pub fn terminate(&self) -> Result<()> {
-        if !self.shared.alive.here() || self.shared.terminated.load(Ordering::Relaxed) {
-            return self.usable();
-        }
-        self.may_wait("terminate")?;
-        self.drain();
+        self.lock_to_end()?;
         let mut locked = self.locked();
+        self.unlock();
+        locked.drain();
         // Datagrams overtake each other, and a goodbye is to be the last that is heard.
         locked.linger(UNACKNOWLEDGED);
         locked.say_goodbye();
@@ -57,13 +60,32 @@ impl Context {
         Ok(())
     }
 
-    /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
-    fn drain(&self) {
-        let mut locked = self.locked();
-        locked.ask_for_landings();
-        locked.wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
-            !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
-        });
+    /// Takes the [lock](Self::lock) for a call of [`terminate`](Self::terminate) that is to follow:
+    /// an interface whose programs name a context by a handle takes the handle out of use
+    /// meanwhile. Until then, whoever else holds the lock can go on and give it back.
+    ///
+    /// # Errors
+    /// As for [`terminate`](Self::terminate).
+    //= LAPI Guide, Lock sharing, not held when LAPI_Term is called
+    pub fn lock_to_end(&self) -> Result<()> {
+        self.usable()?;
+        self.may_wait("terminate")?;
+        let lock = &self.shared.lock;
+        if lock.is_held_by_program_here() {
+            return Err(Error::NotAllowed {
+                call: "terminate",
+                place: "by a thread that holds the context's lock",
+                remedy: "give the lock back first",
+            });
+        }
+        if !lock.acquire_for_program_within(LOCK_HELD) {
+            let held = LockHeld { call: "terminate", holder: lock.owner(), seconds: LOCK_HELD.as_secs() };
+            return Err(held.into());
+        }
+        // Another thread may have ended the context meanwhile.
+        self.usable().inspect_err(|_| {
+            self.unlock();
+        })
     }
 
     fn end_threads(&self) {
@@ -83,6 +105,14 @@ impl Context {
 }
 
 impl Locked<'_> {
+    /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
+    fn drain(&mut self) {
+        self.ask_for_landings();
+        self.wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
+            !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
+        });
+    }
+
     pub(super) fn flush_deferred(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(200);
         self.wait_before(Awaiting::End, Some(deadline), |locked| locked.sending.deferred.is_empty());

@@ -3,9 +3,11 @@
 //! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened and
 //! where, with the numbers and the remedy. Every `Error` maps to one code by [`Error::code`].
 
+mod lock_held;
 mod refusal;
 
 pub use crate::code::{ALIASES, CODES, CodeEntry, LapiCode, OWN_CODES, Severity};
+pub use lock_held::LockHeld;
 pub use refusal::{Access, Reason, Refusal};
 
 use crate::config::{ConfigError, SetError};
@@ -377,6 +379,10 @@ pub enum Error {
         remedy: &'static str,
     },
 
+    /// Another thread holds the context's lock.
+    #[error(transparent)]
+    LockHeld(#[from] LockHeld),
+
     /// Any other failure that a synchronous check of the C interface found.
     #[error("{what}: {}", .code.text())]
     Invalid {
@@ -410,6 +416,7 @@ impl Error {
     pub fn in_call(self, name: &'static str) -> Self {
         match self {
             Self::NotAllowed { place, remedy, .. } => Self::NotAllowed { call: name, place, remedy },
+            Self::LockHeld(held) => Self::LockHeld(LockHeld { call: name, ..held }),
             other => other,
         }
     }
@@ -454,6 +461,7 @@ impl Error {
             | Self::System { .. }
             | Self::Transport { .. }
             | Self::NotAllowed { .. }
+            | Self::LockHeld(_)
             | Self::Internal { .. } => LapiCode::ERR_UNKNOWN,
         }
     }
@@ -472,29 +480,4 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_carry_the_numbers() {
-        let error = Error::InvalidTarget { task: 9, tasks: 4 };
-        assert_eq!(error.to_string(), "target 9 is not a task of this job: it has tasks 0 to 3");
-        assert_eq!(error.code(), LapiCode::ERR_TGT);
-    }
-
-    #[test]
-    fn causes_follow_on_the_same_line() {
-        let error = Error::System {
-            what: "opening the wake-up descriptor",
-            source: std::io::Error::from_raw_os_error(24),
-        };
-        assert!(error.with_causes().starts_with("opening the wake-up descriptor: Too many open files"));
-        assert_eq!(error.code(), LapiCode::ERR_UNKNOWN);
-    }
-
-    #[test]
-    fn errors_can_cross_threads() {
-        fn check<T: Send + Sync + 'static>() {}
-        check::<Error>();
-    }
-}
+mod tests;

@@ -235,6 +235,49 @@ fn a_signal_handler_does_not_hand_the_lock_to_the_thread_that_it_interrupted() {
     lock.hand_over();
     assert!(lock.held_by_me() && lock.waiters.turn() == turn);
     lock.release();
-    lock.waiters.have_it();
+    lock.waiters.go(true);
     assert!(!lock.is_wanted() && !lock.waiters.are_only(me));
+}
+
+#[test]
+fn who_waits_for_a_limited_time_gives_up_and_leaves_nothing_behind() {
+    let lock = Arc::new(ContextLock::for_tests());
+    // By compare-and-swap, and by the bias.
+    for _ in 0..STREAK + 2 {
+        lock.acquire();
+        lock.release();
+    }
+    for _ in 0..2 {
+        lock.acquire();
+        let other = Arc::clone(&lock);
+        let taken = thread::spawn(move || other.acquire_for_program_within(Duration::from_millis(2)));
+        assert!(!taken.join().unwrap());
+        assert!(lock.held_by_me() && !lock.is_held_by_program_here() && !lock.is_wanted());
+        lock.release();
+    }
+    let other = Arc::clone(&lock);
+    let holder = thread::spawn(move || {
+        let taken = other.acquire_for_program_within(Duration::from_secs(3600));
+        taken && other.is_held_by_program_here() && other.release_for_program()
+    });
+    assert!(holder.join().unwrap());
+    assert!(lock.try_acquire());
+    lock.release();
+}
+
+#[test]
+fn who_waits_for_a_limited_time_gets_the_lock_from_whoever_gives_it_back() {
+    let lock = Arc::new(ContextLock::for_tests());
+    lock.acquire();
+    let other = Arc::clone(&lock);
+    let waiter = thread::spawn(move || {
+        let taken = other.acquire_for_program_within(Duration::from_secs(3600));
+        taken && other.release_for_program()
+    });
+    while !lock.has_waiters() {
+        thread::yield_now();
+    }
+    lock.hand_over();
+    assert!(waiter.join().unwrap());
+    lock.release();
 }

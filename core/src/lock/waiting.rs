@@ -98,10 +98,12 @@ impl Waiters {
         self.wanted.load(Ordering::Relaxed) % WORK == 1 && self.last.load(Ordering::Relaxed) == me
     }
 
-    /// The calling thread has got it.
-    pub(super) fn have_it(&self) {
+    /// The calling thread waits no more: it has got the lock, or has given up.
+    pub(super) fn go(&self, has_it: bool) {
         self.wanted.fetch_sub(1, Ordering::Relaxed);
-        self.turn_is_over();
+        if has_it {
+            self.turn_is_over();
+        }
     }
 
     /// There was one more turn. Whoever rests until then, and is missed here, looks again soon.

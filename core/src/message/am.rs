@@ -321,8 +321,10 @@ impl Locked<'_> {
             None => EAGER + 1,
         };
         let way = way_of(link, link.fetching(), len, from, bulk, config);
-        let copied = way == Way::Direct && self.must_copy(len, user, &message.origin);
-        let direct = way != Way::Packets && !copied && message.source.contiguous().is_some();
+        // A wish for bulk transfer may be ignored; that a short message is copied is a promise.
+        let direct = way != Way::Packets
+            && !self.may_copy(len, user, &message.origin)
+            && message.source.contiguous().is_some();
         if !direct && !straight {
             return self.am_send_packets(message, rail);
         }

@@ -70,9 +70,9 @@ impl Locked<'_> {
             && (origin.is_none() || copies < *config.rexmit_buf_cnt.get())
     }
 
-    /// The same where the target could have it without a copy of ours. A user who sets
-    /// MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their buffers are free
-    /// at once.
+    /// The same for a put that the transport carries out by key, which a copy would slow down. A
+    /// user who sets MP_REXMIT_BUF_SIZE wants messages up to that length copied, so that their
+    /// buffers are free at once.
     pub(super) fn must_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
         self.shared().config.rexmit_buf_size.origin() != Origin::Default
             && self.may_copy(len, user_header, origin)

@@ -19,6 +19,15 @@
 //!              a trial: BLOCKS blocks of BLOCK messages
 //! ```
 //!
+//! Each task decides for itself whether its trials were whole, and by its own clock which rest was
+//! best. A task that has missed the end of a block gives its trials up and returns to its chosen
+//! rest. The other one then measures beside what that task goes on with, so its choice suits both;
+//! likewise beside a task that never tries, because it answers several others by turns. Only if the
+//! last blocks of the trials are missed do the two choose apart, and one looks too early. No
+//! message is lost by that, or waits for the other task: rests end by themselves. It costs time
+//! until the next trials, a cycle later. An agreement would cost more: an exchange of times or of
+//! votes, of which each task would have to know, too, that the other one has counted it.
+//!
 //! Trials go from long to short: tasks that have once begun to poll too early delay each other, and
 //! continue to do so with a rest that would have been long enough.
 
@@ -238,6 +247,45 @@ mod tests {
         let mut pair = Pair::new();
         pair.exchange(SETTLED, |_, _| 10_000);
         assert_eq!(pair.chosen(), [10; 2]);
+    }
+
+    #[test]
+    fn tasks_that_disagree_agree_with_the_next_trials() {
+        let mut pair = Pair::new();
+        pair.exchange(END - 1, way(30));
+        // Task 0 does not count the message that ends the last block: its trials are not whole.
+        pair.number += 1;
+        pair.exchange(SETTLED - pair.number + 2, way(30));
+        assert_eq!(pair.chosen(), [FIRST, 40]);
+        let (cycle, start) = (CYCLE / 2, pair.now);
+        pair.exchange(cycle, way(30));
+        let apart = pair.now - start;
+        pair.exchange(CYCLE, way(30));
+        assert_eq!(pair.chosen(), [40; 2]);
+        let together = Duration::from_nanos(cycle * u64::from(FIRST));
+        assert!(apart < 2 * together, "{apart:?} instead of {together:?} with the first rest");
+    }
+
+    #[test]
+    fn who_measures_beside_a_task_that_has_given_up_agrees_with_it() {
+        let mut pair = Pair::new();
+        pair.exchange(BEGIN + 40 * BLOCK - 1, way(30));
+        pair.number += 1;
+        pair.exchange(SETTLED - pair.number + 2, way(30));
+        assert_eq!(pair.chosen(), [FIRST; 2]);
+    }
+
+    #[test]
+    fn beside_a_task_that_never_tries_the_other_one_finds_what_is_best_for_both() {
+        for (due, best) in [(30, FIRST), (200, 220)] {
+            let mut pair = Pair::new();
+            for _ in 0..SETTLED + 2 {
+                pair.exchange(1, way(due));
+                // Another peer's line in between.
+                pair.tasks[0].answered(7, || pair.now);
+            }
+            assert_eq!(pair.chosen(), [FIRST, best], "due after {due}");
+        }
     }
 
     #[test]

@@ -35,6 +35,9 @@ enum Command {
     Crowd(runner::crowd::Args),
     /// What each optimisation buys: a build that can turn them off, with each of them and without
     Ablation(runner::ablation::Args),
+    /// Runs a program on one of the hosts of a measurement, on a core of its own
+    #[command(hide = true)]
+    OnHost(runner::network::OnHost),
 }
 
 #[derive(clap::Args)]
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Collectives(args) => runner::collectives::run(&args),
         Command::Crowd(args) => runner::crowd::run(&args),
         Command::Ablation(args) => runner::ablation::run(&args),
+        Command::OnHost(args) => runner::network::on_host(&args),
         Command::Probe => floor::probe().map(|ns| println!("{ns:.1}")),
     };
     match outcome {

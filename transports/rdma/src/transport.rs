@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod failover;
+mod listening;
 mod loss;
 mod one_sided;
 mod open;
@@ -66,8 +67,7 @@ pub struct Rdma {
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
     ordered: bool,
-    /// Whether gets are possible: not where closing one of several rails under them would end the
-    /// process.
+    /// Whether gets are possible: not where closing a rail under them would end the process.
     gets: bool,
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
@@ -86,6 +86,8 @@ pub struct Rdma {
     watchful: bool,
     /// Whether arrivals end sleeps.
     listens: bool,
+    /// The user knows that they can't.
+    said_deaf: bool,
     napping: bool,
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,

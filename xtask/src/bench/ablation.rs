@@ -6,8 +6,16 @@ use anyhow::{Context as _, Result};
 use lapis_ablation::Optimization;
 
 /// What is measured, and what of it stands beside programs.
-const PACKAGES: [&str; 6] =
-    ["lapirun", "lapis-perf", "lapis-lapi", "lapis-shm", "lapis-udp", "lapis-dgsp-tool"];
+const PACKAGES: [&str; 8] = [
+    "lapirun",
+    "lapis-perf",
+    "lapis-lapi",
+    "lapis-shm",
+    "lapis-udp",
+    "lapis-hps",
+    "lapis-nsd",
+    "lapis-dgsp-tool",
+];
 
 /// `--test` runs shm's conformance suite with each optimisation off; everything else is the
 /// runner's.

@@ -68,8 +68,12 @@ impl Condition {
 
 /// Begins one of the functions, whose codes are the system's.
 pub(super) fn enter(hndl: lapi_handle_t) -> Result<Entered, c_int> {
-    handles::get(hndl)
-        .map_err(|code| if code == LAPI_ERR_HNDL_INVALID { libc::EINVAL } else { libc::EDEADLK })
+    code_of_system(handles::get(hndl))
+}
+
+/// The code that one of the functions gives for a call that could not begin.
+pub(super) fn code_of_system(entered: Result<Entered, c_int>) -> Result<Entered, c_int> {
+    entered.map_err(|code| if code == LAPI_ERR_HNDL_INVALID { libc::EINVAL } else { libc::EDEADLK })
 }
 
 /// The same with a condition variable. That is a pointer, for its owner may destroy and free it as
@@ -149,8 +153,8 @@ unsafe fn wait(instance: &Instance, condition: NonNull<Condition>, deadline: Opt
         return libc::ETIMEDOUT;
     }
     if handles::live(instance.handle).is_err() {
-        // Another thread ends the context, for which it needs the lock. Nobody could give that back
-        // by a handle that is none any more.
+        // Another thread ends the context, for which it needs the lock. Whoever is told that there
+        // is no context any more does not give back its lock.
         instance.context.unlock();
     }
     libc::EINVAL

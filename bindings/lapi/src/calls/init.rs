@@ -214,15 +214,16 @@ fn leave_at_exit() {
 pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
     cold("LAPI_Term", || {
         drop(handles::get(hndl)?);
-        let instance = handles::withdraw(hndl)?;
-        if let Err(error) = instance.context.terminate() {
-            let code = failure::of_wait("LAPI_Term")(error);
-            // A forked child has no context to end; one that can't end now stays in use.
-            if code == LAPI_ERR_HNDL_INVALID {
-                return Err(code);
-            }
+        let context = &handles::live(hndl)?.context;
+        // A context that can't end now stays in use, and whoever holds its lock can use the handle
+        // until it is given back.
+        context.lock_to_end().map_err(failure::of_wait("LAPI_Term"))?;
+        let withdrawn = handles::withdraw(hndl);
+        context.unlock();
+        let instance = withdrawn?;
+        if let Err(error) = context.terminate() {
             handles::restore(instance);
-            return Err(code);
+            return Err(failure::of_wait("LAPI_Term")(error));
         }
         instance.blocks.clear();
         handles::retire(instance);

@@ -1,6 +1,8 @@
 //! Lock sharing: the nine functions that LAPI_Util gives out, and those of the lock itself.
 
-use super::condition::{cond_destroy, cond_init, cond_signal, cond_timedwait, cond_wait, enter};
+use super::condition::{
+    code_of_system, cond_destroy, cond_init, cond_signal, cond_timedwait, cond_wait, enter,
+};
 use crate::abi::*;
 use crate::failure::Outcome;
 use crate::handles::{self, Instance};
@@ -28,15 +30,27 @@ unsafe extern "C" fn mutex_lock(hndl: lapi_handle_t) -> c_int {
     match enter(hndl) {
         Ok(instance) => {
             instance.context.lock();
-            instance.context.lend();
-            0
+            kept(&instance)
         }
         Err(code) => code,
     }
 }
 
+/// The program goes on with the lock that it has just got, unless another thread has ended the
+/// context meanwhile.
+fn kept(instance: &Instance) -> c_int {
+    if handles::live(instance.handle).is_err() {
+        instance.context.unlock();
+        return libc::EINVAL;
+    }
+    instance.context.lend();
+    0
+}
+
+/// Whoever holds the lock can give it back also while another thread ends the context, for which
+/// that one needs it.
 unsafe extern "C" fn mutex_unlock(hndl: lapi_handle_t) -> c_int {
-    match enter(hndl) {
+    match code_of_system(handles::live_or_ending(hndl).and_then(handles::enter)) {
         Ok(instance) if instance.context.unlock() => 0,
         Ok(_) => libc::EINVAL,
         Err(code) => code,
@@ -52,8 +66,7 @@ unsafe extern "C" fn mutex_trylock(hndl: lapi_handle_t) -> c_int {
     if instance.context.holds_lock() || !instance.context.try_lock() {
         return libc::EBUSY;
     }
-    instance.context.lend();
-    0
+    kept(&instance)
 }
 
 unsafe extern "C" fn mutex_getowner(hndl: lapi_handle_t, tid: *mut libc::pthread_t) -> c_int {

@@ -7,6 +7,7 @@
 mod trials;
 
 use super::machine::Machine;
+use super::network::Network;
 use crate::exec::Line;
 use crate::peers::{How, Party, Request, lapis_from_c_in, lapis_in, set_tasks};
 use anyhow::{Context, Result, ensure};
@@ -135,6 +136,13 @@ fn take(figures: &Figures, off: &str, args: &Args) -> Result<Vec<Record>> {
             }
             measured(party, off, bench, sizes, budget)
         }
+        Figures::Wire { bench, sizes } => {
+            let network = Network::make(1)?.of_build(&args.build)?;
+            let _daemons = network.daemons()?;
+            let (sizes, time) = (listed(sizes), args.time_ms.to_string());
+            let line = network.perf_over("hps", 1, &[bench, "--sizes", &sizes, "--time-ms", &time]);
+            Ok(Record::read_all(&line.var("ABLATE", off).output(LIMIT)?))
+        }
         Figures::FromC { transport, bench, sizes } => {
             measured(lapis_from_c_in(&args.build, "lapis-c", transport), off, bench, sizes, budget)
         }
@@ -147,6 +155,11 @@ fn take(figures: &Figures, off: &str, args: &Args) -> Result<Vec<Record>> {
             Ok(records)
         }
     }
+}
+
+/// Sizes as the tool takes them.
+fn listed(sizes: &[u64]) -> String {
+    sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn measured(
@@ -168,6 +181,7 @@ fn name_of(figures: &Figures, record: &Record) -> String {
     let size = lapis_bench::size::show(record.size);
     match figures {
         Figures::Perf { transport, .. } => format!("{transport} {}, {size}{memory}", record.bench),
+        Figures::Wire { .. } => format!("hps over veth {}, {size}", record.bench),
         Figures::Crowded { .. } => format!("shm {}, {size}, {CROWD} tasks", record.bench),
         Figures::Interrupted { .. } => format!("shm {}, {size}, interrupt mode", record.bench),
         Figures::FromC { transport, .. } => format!("{transport} {}, {size}, from C", record.bench),

@@ -8,7 +8,7 @@ pub(crate) mod crowd;
 pub(crate) mod dgsp;
 mod dgsp_report;
 mod machine;
-mod network;
+pub(crate) mod network;
 mod noise;
 mod plan;
 mod report;

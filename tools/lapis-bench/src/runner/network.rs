@@ -3,7 +3,10 @@
 
 use crate::exec::{Line, Running};
 use anyhow::{Context, Result, bail};
+use lapis_bench::pin;
+use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +20,29 @@ pub(super) struct Network {
     hosts: [String; 2],
     rails: usize,
     programs: PathBuf,
+    /// How the launcher starts something on a host.
+    remote: String,
+}
+
+/// What [`on_host`] runs.
+#[derive(clap::Args)]
+pub(crate) struct OnHost {
+    host: String,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// Becomes a program on one of the two hosts, on the core of that host's task.
+pub(crate) fn on_host(args: &OnHost) -> Result<()> {
+    let (near, far) = pin::pair();
+    let is_first = args.host.starts_with(&name_of("a"));
+    pin::to(if is_first { near } else { far }).context("a core of its own")?;
+    let error = Command::new("ip").args(["netns", "exec", &args.host]).args(&args.words).exec();
+    Err(error).context("no ip program")
+}
+
+fn name_of(side: &str) -> String {
+    format!("lapis-bench-{side}-")
 }
 
 impl Network {
@@ -24,8 +50,9 @@ impl Network {
     pub(super) fn make(rails: usize) -> Result<Self> {
         let exe = std::env::current_exe().context("where this program lies")?;
         let programs = exe.parent().unwrap_or(Path::new(".")).to_owned();
-        let hosts = ["a", "b"].map(|side| format!("lapis-bench-{side}-{}", std::process::id()));
-        let network = Self { hosts, rails, programs };
+        let hosts = ["a", "b"].map(|side| name_of(side) + &std::process::id().to_string());
+        let remote = "ip netns exec {host}".to_owned();
+        let network = Self { hosts, rails, programs, remote };
         let [a, b] = &network.hosts;
         let mut lines = vec![format!("netns add {a}"), format!("netns add {b}")];
         for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), 99)]) {
@@ -42,6 +69,14 @@ impl Network {
         Ok(network)
     }
 
+    /// The same with the programs of another folder, each task on a core of its own.
+    pub(super) fn of_build(mut self, folder: &Path) -> Result<Self> {
+        self.programs = folder.to_owned();
+        let exe = std::env::current_exe().context("where this program lies")?;
+        self.remote = format!("{} on-host {{host}}", exe.display());
+        Ok(self)
+    }
+
     /// `lapis-perf` with these arguments, a task on each host, over the first so many rails.
     pub(super) fn perf(&self, rails: usize, arguments: &[&str]) -> Line {
         self.perf_over("udp", rails, arguments)
@@ -52,7 +87,7 @@ impl Network {
         let [a, b] = &self.hosts;
         let program = |name: &str| self.programs.join(name).into_os_string();
         let line = Line::new(["ip", "netns", "exec", a]).args([program("lapirun")]);
-        let line = line.args(["-H", &format!("{a}:1,{b}:1"), "--remote", "ip netns exec {host}"]);
+        let line = line.args(["-H", &format!("{a}:1,{b}:1"), "--remote", &self.remote]);
         let line = line.args(["--address", "10.217.99.1"]).args([program("lapis-perf")]).args(arguments);
         let line = line.args(["--json"]).var("LAPIS_TRANSPORT", transport);
         let line = line.var("LAPIS_TRANSPORT_PATH", &self.programs);

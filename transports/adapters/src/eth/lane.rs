@@ -6,6 +6,7 @@ use crate::eth::counts::Counts;
 use crate::eth::frame::{self, LONGEST, Version};
 use crate::eth::pool::Pool;
 use crate::eth::ring::{Descriptor, Ring};
+use lapis_ablation::{Optimization, without};
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XdpDescOptions};
 use rustix::net::{RecvFlags, sockopt};
 use std::io;
@@ -189,7 +190,9 @@ impl Lane {
     #[inline(never)]
     fn settle(&mut self, ours: &Ours) {
         self.give_back(ours);
-        self.next = self.pool.frame_after(self.last, self.arrived);
+        if !without(Optimization::FramePrefetch) {
+            self.next = self.pool.frame_after(self.last, self.arrived);
+        }
         self.settled = self.pool.read(ours.window) == 0;
     }
 
@@ -198,6 +201,9 @@ impl Lane {
     /// other.
     #[inline(always)]
     fn fetch_ahead(&self, position: u32) {
+        if without(Optimization::FramePrefetch) {
+            return;
+        }
         self.arrivals.prefetch(position);
         self.pool.prefetch(self.next, SHORT);
     }

@@ -261,37 +261,6 @@ impl Rdma {
         false
     }
 
-    /// From now on arrivals end sleeps. False: not all would.
-    ///
-    /// Only while somebody may sleep: an arrival wakes each set of descriptors that it is a member
-    /// of, in the time of whoever sends.
-    fn listen(&mut self) -> bool {
-        if self.listens {
-            return true;
-        }
-        let mut fds = self.rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd());
-        self.listens = true;
-        if fds.all(|fd| self.bell.watch(fd).is_ok()) {
-            return true;
-        }
-        self.leave_queues();
-        false
-    }
-
-    /// Nobody sleeps. A thread may in interrupt mode, without a word.
-    pub(super) fn stop_listening(&mut self) {
-        if self.listens && !self.watchful {
-            self.leave_queues();
-        }
-    }
-
-    fn leave_queues(&mut self) {
-        self.listens = false;
-        for fd in self.rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd()) {
-            self.bell.leave(fd);
-        }
-    }
-
     /// Whether nothing is there, on any rail.
     fn may_sleep(&mut self) -> bool {
         self.rails.iter_mut().all(|rail| rail.closed || rail.endpoint.queue().may_sleep())

@@ -113,6 +113,7 @@ fn finish(
         bell: Arc::clone(&bell),
         watchful: params.interrupts,
         listens: false,
+        said_deaf: false,
         napping: false,
         sleeps,
         library: library.version(),

@@ -10,6 +10,8 @@ pub(super) enum Figures {
     Interrupted { bench: &'static str, sizes: &'static [u64] },
     /// By `lapis-perf` in a job of eight tasks.
     Crowded { bench: &'static str, sizes: &'static [u64] },
+    /// By `lapis-perf` between two hosts, over windows of virtual interfaces.
+    Wire { bench: &'static str, sizes: &'static [u64] },
     /// By the program in C.
     FromC { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
     /// By `lapis-dgsp time`.
@@ -42,6 +44,8 @@ const SEND: &str = "core/src/transport/lane/send.rs";
 const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
+const WINDOWS: &str = "collectives/src/board/rounds/windows.rs";
+const FRAMES: &str = "transports/adapters/src/eth/lane.rs";
 const LOCKED: &str = "core/src/context/locked.rs";
 
 pub(super) const TRIALS: &[Trial] = {
@@ -204,8 +208,19 @@ pub(super) const TRIALS: &[Trial] = {
         },
         Trial {
             which: WideRounds,
-            figures: &[Figures::Crowded { bench: "alltoall", sizes: &[16 * K, 64 * K, M] }],
-            code: &[("collectives/src/board/rounds/wide.rs", "")],
+            figures: &[
+                Figures::Crowded { bench: "alltoall", sizes: &[16 * K, 64 * K, M] },
+                Figures::Crowded { bench: "allgather", sizes: &[128 * K, M] },
+                Figures::Crowded { bench: "allreduce", sizes: &[128 * K, M] },
+                Figures::Crowded { bench: "reduce_scatter", sizes: &[128 * K, M] },
+            ],
+            code: &[
+                ("collectives/src/board/rounds/wide.rs", ""),
+                (WINDOWS, "const PAST_FROM"),
+                (WINDOWS, "fn in_shares"),
+                (WINDOWS, "fn in_windows_of"),
+                (WINDOWS, "fn past_caches"),
+            ],
         },
         Trial {
             which: WritePrefetch,
@@ -241,6 +256,20 @@ pub(super) const TRIALS: &[Trial] = {
                 ("core/src/reliable/deferred_work.rs", "pub fn postpone_acks"),
                 ("core/src/reliable/deferred_work.rs", "pub fn is_behind"),
                 ("core/src/reliable/deferred_work.rs", "pub fn catch_up"),
+            ],
+        },
+        Trial {
+            which: FramePrefetch,
+            figures: &[
+                Figures::Wire { bench: "rtt_p50", sizes: &[8] },
+                Figures::Wire { bench: "am_rate", sizes: &[8] },
+                Figures::Wire { bench: "am_bw", sizes: &[64 * K] },
+            ],
+            code: &[
+                (FRAMES, "fn fetch_ahead"),
+                ("transports/adapters/src/eth/ring.rs", "pub fn prefetch"),
+                ("transports/adapters/src/eth/pool.rs", "pub fn prefetch"),
+                ("transports/adapters/src/eth/pool.rs", "pub fn frame_after"),
             ],
         },
         Trial {
