@@ -361,16 +361,16 @@ impl Call<'_> {
             }
             _ => {}
         }
-        let wide =
-            |list: &[usize]| list.iter().try_fold(0usize, |sum, count| sum.checked_add(*count)).is_none();
-        let overflow = match self {
-            Self::ReduceScatter { counts } => wide(counts),
-            _ => false,
-        };
+        let sum = |list: &[usize]| list.iter().try_fold(0usize, |sum, count| sum.checked_add(*count));
         let total =
             |count: usize| count.checked_mul(size)?.checked_mul(n).filter(|b| *b <= isize::MAX as usize);
-        let (input, output) = if overflow { (usize::MAX, 0) } else { self.needs(me, n) };
-        let count = (self.count() as usize).max(input / n).max(output / n);
+        let count = match self.lengths().map_or(Some(0), sum) {
+            Some(sum) => {
+                let (input, output) = self.needs(me, n);
+                (self.count() as usize).max(sum / n).max(input / n).max(output / n)
+            }
+            None => usize::MAX / n,
+        };
         if total(count).is_none() {
             return Err(CollectiveError::Overflow { call: self.name(), count, size, members: n });
         }

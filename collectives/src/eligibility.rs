@@ -4,7 +4,7 @@ use crate::board::Rounds;
 use crate::engine::{self, Found, Here};
 use crate::select::{self, Way};
 use crate::team::Team;
-use crate::two_levels::TwoLevels;
+use crate::two_levels::{Packed, TwoLevels};
 use crate::{Call, Type};
 use lapis_schedules::Script;
 
@@ -19,10 +19,12 @@ impl Team {
         match self.way(call, of, reorder)? {
             Way::Host => Some((Rounds::all(call, self.rank(), self.len(), of.size())?, Script::default())),
             Way::Levels => {
-                let parts = TwoLevels::of(call, &self.shape(of, reorder), self.hosts()?)?;
+                let packed = Packed::of(call, self.len());
+                let mut parts = TwoLevels::of(call, &self.shape(of, reorder), self.hosts()?, &packed)?;
                 let here = self.here();
-                let rounds = Rounds::of_levels(&parts, here.me, here.ranks.len(), of.size())?;
-                Some((rounds, parts.messages))
+                let messages = std::mem::take(&mut parts.messages);
+                let rounds = Rounds::of_levels(parts, here.me, here.ranks.len(), of.size())?;
+                Some((rounds, messages))
             }
         }
     }

@@ -38,7 +38,7 @@ pub struct Part<L> {
 /// Bytes of a member's own part that are copied at once.
 const STEP: usize = 4096;
 
-/// A call's layouts. Rounds read and write spans of bytes, each within one part.
+/// A call's layouts. Rounds read spans of bytes of one part each, and write those of one or more.
 struct Work<G, S> {
     give: Vec<Part<G>>,
     get: Vec<Part<S>>,
@@ -89,9 +89,15 @@ impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
     }
 
     unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
-        let (part, at) = self.shape.write_at(span);
-        // SAFETY: the caller's promise.
-        unsafe { self.get[part].layout.write(at as u64, bytes) }
+        let mut done = 0;
+        while done < bytes.len() {
+            let (part, at) = self.shape.write_at(Span { start: span.start + done, ..span });
+            let part = &mut self.get[part];
+            let len = (bytes.len() - done).min(part.len - at);
+            // SAFETY: the caller's promise.
+            unsafe { part.layout.write(at as u64, &bytes[done..done + len]) };
+            done += len;
+        }
     }
 
     fn lens(&self) -> (usize, usize) {

@@ -143,7 +143,7 @@ const TABLE: &[Row] = &[
 /// The rule that precedes the table.
 pub const FIRST_RULE: &str = "memory for members of one host; on several hosts within each for \
      barrier, broadcast, reduce and allreduce, and if the ranks of each host follow each other for \
-     gather, scatter, allgather, reduce_scatter_block and alltoall up to 1 KiB a part; but not for \
+     gather, scatter, allgather, allgatherv, reduce_scatter and alltoall up to 1 KiB a part; but not for \
      reductions that shall be reproducible, nor for exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
@@ -228,6 +228,8 @@ pub(crate) fn has_two_levels(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) 
         Call::Gather { .. }
         | Call::Scatter { .. }
         | Call::AllGather { .. }
+        | Call::AllGatherV { .. }
+        | Call::ReduceScatter { .. }
         | Call::ReduceScatterBlock { .. } => hosts.in_order(),
         Call::AllToAll { count } => {
             hosts.in_order()

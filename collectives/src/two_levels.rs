@@ -79,17 +79,19 @@ impl View {
 }
 
 /// Rounds within a host: a call of its members, by their places among them.
-pub(crate) type Within = (Call<'static>, View);
+pub(crate) type Within<'a> = (Call<'a>, View);
 
 /// What a member does in a call on two levels.
-#[derive(Debug)]
-pub(crate) struct TwoLevels {
+#[derive(Debug, Default)]
+pub(crate) struct TwoLevels<'a> {
     /// Rounds before the messages.
-    pub(crate) before: Option<Within>,
+    pub(crate) before: Option<Within<'a>>,
     /// Messages, by rank; none but at leaders.
     pub(crate) messages: Script,
     /// Rounds after the messages.
-    pub(crate) after: Option<Within>,
+    pub(crate) after: Option<Within<'a>>,
+    /// What is then copied from the scratch to its places in the output.
+    pub(crate) places: Vec<(Span, Span)>,
     /// Elements of scratch that the caller's host has in use from part to part.
     pub(crate) held: usize,
 }
@@ -156,27 +158,32 @@ impl At<'_> {
         self.hosts.most() * count * self.shape.size > ALONG_TREE
     }
 
-    fn reduce(&self, root: usize, count: usize) -> TwoLevels {
+    fn reduce(&self, root: usize, count: usize) -> TwoLevels<'static> {
         // Only the root has an output.
         let kept = if root == self.shape.me { Buffer::Output } else { Buffer::Scratch };
         let (before, across) = self.collected(Call::Reduce { root: self.leader, count }, count, (kept, 0));
         let messages = self.between(&Call::Reduce { root: self.hosts.host_of(root), count }, across);
-        TwoLevels { before, messages, after: None, held: across.scratch }
+        TwoLevels { before, messages, held: across.scratch, ..TwoLevels::default() }
     }
 
-    fn all_reduce(&self, count: usize) -> TwoLevels {
+    fn all_reduce(&self, count: usize) -> TwoLevels<'static> {
         let across = View { input: (Buffer::Output, 0), ..View::WHOLE };
         TwoLevels {
             before: Some((Call::Reduce { root: self.leader, count }, View::WHOLE)),
             messages: self.between(&Call::AllReduce { count }, across),
             after: Some((Call::Broadcast { root: self.leader, count }, View::WHOLE)),
-            held: 0,
+            ..TwoLevels::default()
         }
     }
 
     /// Rounds that bring what `up` makes of the inputs of a host, `len` elements, to its leader,
     /// and a view whose input this is. A member that is alone on its host needs none.
-    fn collected(&self, up: Call<'static>, len: usize, kept: (Buffer, usize)) -> (Option<Within>, View) {
+    fn collected<'b>(
+        &self,
+        up: Call<'b>,
+        len: usize,
+        kept: (Buffer, usize),
+    ) -> (Option<Within<'b>>, View) {
         if self.here() == 1 {
             return (None, View::WHOLE);
         }
@@ -185,16 +192,13 @@ impl At<'_> {
         (Some((up, view)), View { input: kept, scratch: held, ..View::WHOLE })
     }
 
-    fn gathered(&self, count: usize, kept: (Buffer, usize)) -> (Option<Within>, View) {
-        self.collected(Call::Gather { root: self.leader, count }, self.here() * count, kept)
-    }
-
-    fn gather(&self, root: usize, count: usize) -> TwoLevels {
+    fn gather(&self, root: usize, count: usize) -> TwoLevels<'static> {
         let kept = match root == self.shape.me {
             true => (Buffer::Output, self.first() * count),
             false => (Buffer::Scratch, 0),
         };
-        let (before, across) = self.gathered(count, kept);
+        let up = Call::Gather { root: self.leader, count };
+        let (before, across) = self.collected(up, self.here() * count, kept);
         let root = self.hosts.host_of(root);
         let messages = self.of_hosts(
             count,
@@ -203,29 +207,16 @@ impl At<'_> {
             |count| Call::Gather { root, count },
             |mine, parts| Call::GatherV { root, mine, parts: Some(parts) },
         );
-        TwoLevels { before, messages, after: None, held: across.scratch }
-    }
-
-    fn all_gather(&self, count: usize) -> TwoLevels {
-        let (before, across) = self.gathered(count, (Buffer::Output, self.first() * count));
-        let messages = self.of_hosts(
-            count,
-            false,
-            across,
-            |count| Call::AllGather { count },
-            |_, parts| Call::AllGatherV { parts },
-        );
-        let all = Call::Broadcast { root: self.leader, count: self.shape.n * count };
-        TwoLevels { before, messages, after: (self.here() > 1).then_some((all, View::WHOLE)), held: 0 }
+        TwoLevels { before, messages, held: across.scratch, ..TwoLevels::default() }
     }
 
     /// The rounds that give members their parts of what a leader has for its host.
-    fn scattered(&self, count: usize, kept: (Buffer, usize), held: usize) -> Option<Within> {
+    fn scattered(&self, count: usize, kept: (Buffer, usize), held: usize) -> Option<Within<'static>> {
         let down = View { input: kept, scratch: held, ..View::WHOLE };
         (self.here() > 1).then_some((Call::Scatter { root: self.leader, count }, down))
     }
 
-    fn scatter(&self, root: usize, count: usize) -> TwoLevels {
+    fn scatter(&self, root: usize, count: usize) -> TwoLevels<'static> {
         let is_root = root == self.shape.me;
         let long = self.is_long(count);
         // Straight from a root, its host's part need not be moved.
@@ -245,34 +236,95 @@ impl At<'_> {
             |count| Call::Scatter { root, count },
             |mine, parts| Call::ScatterV { root, mine, parts: Some(parts) },
         );
-        TwoLevels { before: None, messages, after: self.scattered(count, kept, held), held }
+        TwoLevels { messages, after: self.scattered(count, kept, held), held, ..TwoLevels::default() }
+    }
+}
+
+/// Calls with lists of lengths that all members give alike. If the parts are equal, within a host
+/// or of all hosts, what is called there is the call of equal parts.
+impl At<'_> {
+    /// Elements for each host.
+    fn sums(&self, list: Parts<'_>) -> Vec<usize> {
+        (0..self.hosts.len()).map(|host| self.of_host(list, host).counts.iter().sum()).collect()
     }
 
-    fn reduce_scatter(&self, count: usize) -> TwoLevels {
-        let all = self.shape.n * count;
+    /// The parts of a host's members.
+    fn of_host<'b>(&self, list: Parts<'b>, host: usize) -> Parts<'b> {
+        let ranks = self.hosts.first(host)..self.hosts.first(host) + self.members(host);
+        Parts { counts: &list.counts[ranks.clone()], starts: &list.starts[ranks] }
+    }
+
+    /// `packed` has the same parts as `parts` has, one behind the other.
+    fn all_gather<'b>(&self, parts: Parts<'b>, packed: Parts<'b>) -> TwoLevels<'b> {
+        let (sums, here) = (self.sums(packed), self.of_host(packed, self.host));
+        let all = sums.iter().sum();
+        // With gaps, or in another order, parts pass through the scratch.
+        let is_packed = parts.starts == packed.starts;
+        let kept = if is_packed { Buffer::Output } else { Buffer::Scratch };
+        let held = if is_packed { 0 } else { all };
+        let (root, mine) = (self.leader, packed.counts[self.shape.me]);
+        let (up, start) = match equal(here.counts) {
+            Some(count) => (Call::Gather { root, count }, here.starts[0]),
+            None => (Call::GatherV { root, mine, parts: self.leads.then_some(here) }, 0),
+        };
+        let alone = self.here() == 1;
+        let within = View { output: (kept, start), scratch: held, ..View::WHOLE };
+        let input = if alone { View::WHOLE.input } else { (kept, here.starts[0]) };
+        let across = View { input, output: (kept, 0), scratch: held };
+        let of_hosts = Parts { counts: &sums, starts: &starts(&sums) };
+        let call = match equal(&sums) {
+            Some(count) => Call::AllGather { count },
+            None => Call::AllGatherV { parts: of_hosts },
+        };
+        let down = View { output: (kept, 0), scratch: held, ..View::WHOLE };
+        let place = |rank: usize| {
+            let len = packed.counts[rank];
+            (Span::scratch(packed.starts[rank], len), Span::output(parts.starts[rank], len))
+        };
+        TwoLevels {
+            before: (!alone).then_some((up, within)),
+            messages: self.between(&call, across),
+            after: (!alone).then_some((Call::Broadcast { root, count: all }, down)),
+            places: if is_packed { Vec::new() } else { (0..self.shape.n).map(place).collect() },
+            held,
+        }
+    }
+
+    fn reduce_scatter<'b>(&self, packed: Parts<'b>) -> TwoLevels<'b> {
+        let (sums, here) = (self.sums(packed), self.of_host(packed, self.host));
+        let all = sums.iter().sum();
         // The inputs of the host, folded, and behind them its part of the result.
-        let (up, len) = (Call::Reduce { root: self.leader, count: all }, all + self.here() * count);
+        let (up, len) = (Call::Reduce { root: self.leader, count: all }, all + sums[self.host]);
         let (before, mut across) = self.collected(up, len, (Buffer::Scratch, 0));
         if before.is_some() {
             across.output = (Buffer::Scratch, all);
         }
-        let messages = self.of_hosts(
-            count,
-            false,
-            across,
-            |count| Call::ReduceScatterBlock { count },
-            |_, parts| Call::ReduceScatter { counts: parts.counts },
-        );
+        let messages = self.between(&Call::ReduceScatter { counts: &sums }, across);
         let held = across.scratch;
-        TwoLevels { before, messages, after: self.scattered(count, (Buffer::Scratch, all), held), held }
+        let after = match equal(here.counts) {
+            Some(count) => self.scattered(count, across.output, held),
+            None => {
+                // The list has the places of all parts; those of the host begin where its part is.
+                let input = (Buffer::Scratch, all - here.starts[0]);
+                let (root, mine) = (self.leader, packed.counts[self.shape.me]);
+                let call = Call::ScatterV { root, mine, parts: self.leads.then_some(here) };
+                Some((call, View { input, scratch: held, ..View::WHOLE }))
+            }
+        };
+        TwoLevels { before, messages, after, held, ..TwoLevels::default() }
     }
+}
+
+/// What all numbers of a list are, if they are equal.
+fn equal(list: &[usize]) -> Option<usize> {
+    list.first().copied().filter(|first| list.iter().all(|one| one == first))
 }
 
 /// The alltoall, whose leaders do more than pass on what they have.
 impl At<'_> {
     /// A leader has the inputs of its host, sends to each host what belongs there, and sorts what
     /// comes by the members of its host.
-    fn all_to_all(&self, count: usize) -> TwoLevels {
+    fn all_to_all(&self, count: usize) -> TwoLevels<'static> {
         let (here, n) = (self.here(), self.shape.n);
         let all = here * n * count;
         let first = |host: usize| self.hosts.first(host);
@@ -282,12 +334,7 @@ impl At<'_> {
         let parts = Parts { counts: &counts, starts: &starts };
         let call = Call::AllToAllV { give: parts, get: parts };
         if here == 1 {
-            return TwoLevels {
-                before: None,
-                messages: self.between(&call, View::WHOLE),
-                after: None,
-                held: 0,
-            };
+            return TwoLevels { messages: self.between(&call, View::WHOLE), ..TwoLevels::default() };
         }
         let held = if self.leads { 2 * all } else { 0 };
         let up = View { output: (Buffer::Scratch, 0), scratch: held, ..View::WHOLE };
@@ -316,13 +363,42 @@ impl At<'_> {
             messages,
             after: self.scattered(n * count, (Buffer::Scratch, all), held),
             held,
+            ..TwoLevels::default()
         }
     }
 }
 
-impl TwoLevels {
-    /// What the member of rank `shape.me` does. `None`: the call can't be made on two levels.
-    pub(crate) fn of(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> Option<Self> {
+/// The lengths of a call's parts, by rank, and where they begin if they lie one behind the other;
+/// of calls whose members all know them.
+#[derive(Default)]
+pub(crate) struct Packed {
+    counts: Vec<usize>,
+    starts: Vec<usize>,
+}
+
+impl Packed {
+    pub(crate) fn of(call: &Call<'_>, n: usize) -> Self {
+        let counts = match *call {
+            Call::AllGather { count } | Call::ReduceScatterBlock { count } => vec![count; n],
+            _ => call.lengths().unwrap_or_default().to_vec(),
+        };
+        Self { starts: starts(&counts), counts }
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts { counts: &self.counts, starts: &self.starts }
+    }
+}
+
+impl<'a> TwoLevels<'a> {
+    /// What the member of rank `shape.me` does. `packed` is the call's. `None`: the call can't be
+    /// made on two levels.
+    pub(crate) fn of(
+        call: &Call<'a>,
+        shape: &Shape<'_>,
+        hosts: &Hosts,
+        packed: &'a Packed,
+    ) -> Option<Self> {
         if !select::has_two_levels(call, shape, hosts) {
             return None;
         }
@@ -335,20 +411,20 @@ impl TwoLevels {
                 before: Some((Call::Gather { root: place, count: 0 }, View::WHOLE)),
                 messages: at.between(&Call::Barrier, View::WHOLE),
                 after: Some((Call::Broadcast { root: place, count: 0 }, View::WHOLE)),
-                held: 0,
+                ..Self::default()
             },
             Call::Broadcast { root, count } => Self {
-                before: None,
                 messages: at.between(&Call::Broadcast { root: hosts.host_of(root), count }, View::WHOLE),
                 after: Some((Call::Broadcast { root: place, count }, View::WHOLE)),
-                held: 0,
+                ..Self::default()
             },
             Call::Reduce { root, count } => at.reduce(root, count),
             Call::AllReduce { count } => at.all_reduce(count),
             Call::Gather { root, count } => at.gather(root, count),
             Call::Scatter { root, count } => at.scatter(root, count),
-            Call::AllGather { count } => at.all_gather(count),
-            Call::ReduceScatterBlock { count } => at.reduce_scatter(count),
+            Call::AllGather { .. } => at.all_gather(packed.parts(), packed.parts()),
+            Call::AllGatherV { parts } => at.all_gather(parts, packed.parts()),
+            Call::ReduceScatterBlock { .. } | Call::ReduceScatter { .. } => at.reduce_scatter(packed.parts()),
             Call::AllToAll { count } => at.all_to_all(count),
             _ => return None,
         })

@@ -8,7 +8,7 @@ use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::two_levels::{TwoLevels, View, Within};
 use crate::{Call, Signature};
-use lapis_schedules::Script;
+use lapis_schedules::{Script, Span};
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
 
@@ -41,14 +41,14 @@ enum Stage {
 /// The rounds of an operation: all of it, or those before and after its messages. Its fields are
 /// accessed one by one: publishing a round may wake others by messages, which may re-enter.
 pub(crate) struct Rounds {
-    before: Option<(Plan<'static>, View)>,
-    after: Option<(Plan<'static>, View)>,
+    before: Option<Part>,
+    after: Option<Part>,
+    /// What is copied after all of them.
+    places: Vec<(Span, Span)>,
     /// Bytes of scratch that are in use from part to part.
     held: usize,
     /// Messages to be sent instead, kept until it is known whether there is memory.
     pub(crate) instead: Option<Script>,
-    /// The lists that the plans refer to.
-    _lists: Option<Lists>,
     // Of the present run:
     pub(crate) reach: Reach,
     stage: Stage,
@@ -104,14 +104,17 @@ impl Lists {
     }
 }
 
-/// The rounds of a call. `None` at all members if it can't go through memory.
-pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
-    Plan::new(call, me, n, AREA, size)
+/// Rounds of one call, on some of an operation's buffers.
+struct Part {
+    plan: Plan<'static>,
+    view: View,
+    /// The lists that the plan refers to.
+    _lists: Option<Lists>,
 }
 
-impl Rounds {
-    /// A call that consists of rounds only.
-    pub(crate) fn all(call: &Call<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
+impl Part {
+    /// Those of member `me` of `n`.
+    fn of((call, view): &Within<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
         let lists = Lists::of(call);
         let plan = match &lists {
             Some(lists) => plan(&lists.put_into(call), me, n, size),
@@ -120,31 +123,38 @@ impl Rounds {
         // SAFETY: what the plan refers to are the lists, which are kept beside it and stay where
         // they are; a call without lists refers to nothing.
         let plan = unsafe { std::mem::transmute::<Option<Plan<'_>>, Option<Plan<'static>>>(plan) };
-        plan.map(|plan| Self::new(Some((plan, View::WHOLE)), None, 0, lists))
+        plan.map(|plan| Self { plan, view: *view, _lists: lists })
+    }
+
+    fn scratch(&self) -> usize {
+        self.plan.scratch() * self.plan.element()
+    }
+}
+
+/// The rounds of a call. `None` at all members if it can't go through memory.
+pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
+    Plan::new(call, me, n, AREA, size)
+}
+
+impl Rounds {
+    /// A call that consists of rounds only.
+    pub(crate) fn all(call: &Call<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
+        Self::of_levels(TwoLevels { before: Some((*call, View::WHOLE)), ..TwoLevels::default() }, me, n, size)
     }
 
     /// The rounds before and after the messages of a call on two levels, for member `me` of the `n`
     /// members of a host.
-    pub(crate) fn of_levels(parts: &TwoLevels, me: usize, n: usize, size: usize) -> Option<Self> {
-        let rounds = |within: &Option<Within>| match within {
-            Some((call, view)) => Some(Some((plan(call, me, n, size)?, *view))),
+    pub(crate) fn of_levels(parts: TwoLevels<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
+        let part = |within: Option<Within<'_>>| match within {
+            Some(within) => Some(Some(Part::of(&within, me, n, size)?)),
             None => Some(None),
         };
-        Some(Self::new(rounds(&parts.before)?, rounds(&parts.after)?, parts.held * size, None))
-    }
-
-    fn new(
-        before: Option<(Plan<'static>, View)>,
-        after: Option<(Plan<'static>, View)>,
-        held: usize,
-        lists: Option<Lists>,
-    ) -> Self {
-        Self {
-            before,
-            after,
-            held,
+        Some(Self {
+            before: part(parts.before)?,
+            after: part(parts.after)?,
+            places: parts.places,
+            held: parts.held * size,
             instead: None,
-            _lists: lists,
             reach: Reach::Before,
             stage: Stage::Between,
             next: 0,
@@ -152,12 +162,14 @@ impl Rounds {
             awaited: 0,
             heard: 0,
             work: Round::default(),
-        }
+        })
     }
 
     /// Takes on the plan as the members of the board make it.
     pub(crate) fn join(&mut self, board: &Board) {
-        self.before = self.before.map(|(plan, view)| (board.plan(plan), view));
+        if let Some(part) = &mut self.before {
+            part.plan = board.plan(part.plan);
+        }
     }
 
     /// See [`Plan::shows`].
@@ -167,9 +179,7 @@ impl Rounds {
 
     /// Bytes of scratch.
     pub(crate) fn scratch(&self) -> usize {
-        let of = |part: &Option<(Plan<'_>, View)>| {
-            part.as_ref().map_or(0, |(plan, _)| plan.scratch() * plan.element())
-        };
+        let of = |part: &Option<Part>| part.as_ref().map_or(0, Part::scratch);
         self.held + of(&self.before).max(of(&self.after))
     }
 
@@ -219,21 +229,26 @@ impl Rounds {
         self.plan().is_some_and(|plan| plan.passes_on())
     }
 
-    fn part(&self) -> Option<(Plan<'static>, View)> {
+    fn part(&self) -> Option<&Part> {
         match self.reach {
-            Reach::Before => self.before,
-            Reach::After => self.after,
+            Reach::Before => self.before.as_ref(),
+            Reach::After => self.after.as_ref(),
             Reach::Messages | Reach::End => None,
         }
     }
 
     fn plan(&self) -> Option<Plan<'static>> {
-        self.part().map(|(plan, _)| plan)
+        self.part().map(|part| part.plan)
+    }
+
+    /// What is copied at the end.
+    pub(crate) fn places(&self) -> &[(Span, Span)] {
+        &self.places
     }
 
     /// The buffers of the present part, in those of a whole call with elements of `size` bytes.
     pub(crate) fn buffers(&self, whole: [*mut u8; 3], size: usize) -> Buffers {
-        let (element, view) = self.part().map_or((1, View::WHOLE), |(plan, view)| (plan.element(), view));
+        let (element, view) = self.part().map_or((1, View::WHOLE), |part| (part.plan.element(), part.view));
         Buffers { bases: view.bases(whole, size), size: element }
     }
 

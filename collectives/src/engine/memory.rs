@@ -172,7 +172,12 @@ impl Engine {
                 let gone = Self::go_on(context, op, rounds, board, &wake);
                 (*members).memory.busy = false;
                 match gone {
-                    Ok(true) => (&mut *rounds).enter(following),
+                    Ok(true) => {
+                        (&mut *rounds).enter(following);
+                        if following == Reach::End {
+                            (&mut *op).put_in_place();
+                        }
+                    }
                     Ok(false) => return false,
                     Err(e) => {
                         (*op).failure.get_or_insert(e);

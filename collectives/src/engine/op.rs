@@ -277,6 +277,16 @@ impl Op {
         }
     }
 
+    /// Copies what its last rounds have left in the scratch.
+    pub(crate) fn put_in_place(&mut self) {
+        let places = self.rounds.as_ref().map_or(0, |rounds| rounds.places().len());
+        for place in 0..places {
+            if let Some(&(from, into)) = self.rounds.as_ref().and_then(|rounds| rounds.places().get(place)) {
+                self.copy(from, into);
+            }
+        }
+    }
+
     pub(crate) fn fold(&self, from: Span, into: Span, side: Side) {
         let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
         match &self.fold {

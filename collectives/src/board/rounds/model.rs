@@ -267,13 +267,13 @@ impl Case<'_> {
     }
 }
 
-/// What is in the buffers of all members after a call on what is there before, with areas of `room`
-/// elements.
-pub(crate) fn run_on(call: &Call<'static>, room: usize, buffers: Vec<[Vec<Map>; 3]>) -> Vec<[Vec<Map>; 3]> {
+/// What is in the buffers of all members after their calls on what is there before, with areas of
+/// `room` elements.
+pub(crate) fn run_on(calls: &[Call<'_>], room: usize, buffers: Vec<[Vec<Map>; 3]>) -> Vec<[Vec<Map>; 3]> {
     let n = buffers.len();
     let none = |_: usize| 0;
     let case = Case {
-        call: *call,
+        call: calls[0],
         calls: None,
         n,
         room,
@@ -284,14 +284,14 @@ pub(crate) fn run_on(call: &Call<'static>, room: usize, buffers: Vec<[Vec<Map>; 
         expected: &|_, _| JUNK,
     };
     let member = |(me, mut buffers): (usize, [Vec<Map>; 3])| {
-        let plan = Plan::new(call, me, n, room, 1).unwrap();
+        let plan = Plan::new(&calls[me], me, n, room, 1).unwrap();
         let scratch = &mut buffers[Buffer::Scratch as usize];
         scratch.resize(scratch.len().max(plan.scratch()), JUNK);
         Member::new(plan, buffers, false)
     };
     let members = case.run_members(buffers.into_iter().enumerate().map(member).collect(), None);
     for (me, member) in members.iter().enumerate() {
-        assert!(member.begun == member.rounds() && member.ended_round(), "{call:?} of {n}: {me} waits");
+        assert!(member.begun == member.rounds() && member.ended_round(), "{:?} of {n}: {me} waits", calls[me]);
     }
     members.into_iter().map(|member| member.buffers).collect()
 }
