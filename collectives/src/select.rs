@@ -69,10 +69,23 @@ impl Algorithm {
 /// Bytes of a segment of pipelines.
 const SEGMENT: usize = 32 << 10;
 
-/// Parts of an alltoall of up to so many bytes pass through leaders, which copy each of them
-/// between the other steps; so do as many of them at most.
-const THROUGH_LEADERS: usize = 1 << 10;
+/// An alltoall passes through leaders, which copy each part between the other steps, if it has at
+/// most so many parts, and these at most so many bytes: [`LEAST_THROUGH_LEADERS`], and more as long
+/// as all of them together are not too many for one member.
 const PARTS_THROUGH_LEADERS: usize = 1 << 14;
+const LEAST_THROUGH_LEADERS: usize = 1 << 10;
+const MOST_THROUGH_LEADERS: usize = 8 << 10;
+const BYTES_THROUGH_LEADERS: usize = 1 << 20;
+
+/// Unequal parts of a reduce_scatter have at most so many bytes together if leaders scatter them.
+const UNEQUAL_BY_LEADERS: usize = 512 << 10;
+
+/// Bytes of the longest parts of an alltoall that pass through leaders. `None`: no parts do.
+fn through_leaders(hosts: &Hosts, n: usize) -> Option<usize> {
+    let parts = hosts.most() * n;
+    let some = hosts.in_order() && parts <= PARTS_THROUGH_LEADERS;
+    some.then(|| (BYTES_THROUGH_LEADERS / parts).clamp(LEAST_THROUGH_LEADERS, MOST_THROUGH_LEADERS))
+}
 
 /// The caller, its team, and restrictions on the order of operands.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +156,7 @@ const TABLE: &[Row] = &[
 /// The rule that precedes the table.
 pub const FIRST_RULE: &str = "memory for members of one host; on several hosts within each for \
      barrier, broadcast, reduce and allreduce, and if the ranks of each host follow each other for \
-     gather, scatter, allgather, allgatherv, reduce_scatter and alltoall up to 1 KiB a part; but not for \
+     gather, scatter, allgather, reduce_scatter and an alltoall of short parts; but not for \
      reductions that shall be reproducible, nor for exchanges along edges";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
@@ -229,12 +242,12 @@ pub(crate) fn has_two_levels(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) 
         | Call::Scatter { .. }
         | Call::AllGather { .. }
         | Call::AllGatherV { .. }
-        | Call::ReduceScatter { .. }
         | Call::ReduceScatterBlock { .. } => hosts.in_order(),
+        Call::ReduceScatter { .. } => {
+            hosts.in_order() && (call.count() as usize).saturating_mul(shape.size) <= UNEQUAL_BY_LEADERS
+        }
         Call::AllToAll { count } => {
-            hosts.in_order()
-                && count * shape.size <= THROUGH_LEADERS
-                && hosts.most() * shape.n <= PARTS_THROUGH_LEADERS
+            through_leaders(hosts, shape.n).is_some_and(|most| count * shape.size <= most)
         }
         _ => false,
     }

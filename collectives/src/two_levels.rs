@@ -178,12 +178,7 @@ impl At<'_> {
 
     /// Rounds that bring what `up` makes of the inputs of a host, `len` elements, to its leader,
     /// and a view whose input this is. A member that is alone on its host needs none.
-    fn collected<'b>(
-        &self,
-        up: Call<'b>,
-        len: usize,
-        kept: (Buffer, usize),
-    ) -> (Option<Within<'b>>, View) {
+    fn collected<'b>(&self, up: Call<'b>, len: usize, kept: (Buffer, usize)) -> (Option<Within<'b>>, View) {
         if self.here() == 1 {
             return (None, View::WHOLE);
         }
@@ -393,12 +388,7 @@ impl Packed {
 impl<'a> TwoLevels<'a> {
     /// What the member of rank `shape.me` does. `packed` is the call's. `None`: the call can't be
     /// made on two levels.
-    pub(crate) fn of(
-        call: &Call<'a>,
-        shape: &Shape<'_>,
-        hosts: &Hosts,
-        packed: &'a Packed,
-    ) -> Option<Self> {
+    pub(crate) fn of(call: &Call<'a>, shape: &Shape<'_>, hosts: &Hosts, packed: &'a Packed) -> Option<Self> {
         if !select::has_two_levels(call, shape, hosts) {
             return None;
         }

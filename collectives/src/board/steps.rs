@@ -8,9 +8,9 @@ use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::two_levels::{TwoLevels, View, Within};
 use crate::{Call, Signature};
-use lapis_schedules::{Script, Span};
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
+use lapis_schedules::{Script, Span};
 
 /// The part of an operation that is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use crate::call::Call;
 use crate::select::{Shape, has_two_levels};
 use lapis_schedules::Buffer;
 use lapis_schedules::levels::Hosts;
-use lapis_schedules::tree::Parts;
 use lapis_schedules::model::{Model, Sending, Values};
+use lapis_schedules::tree::Parts;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use proptest::prelude::*;
 
@@ -138,8 +138,9 @@ impl Trial {
             reorder: self.reorder,
             reproducible: false,
         };
-        let Some(mut parts) =
-            (0..n).map(|me| TwoLevels::of(&call(me), &shape(me), &hosts, &packed)).collect::<Option<Vec<_>>>()
+        let Some(mut parts) = (0..n)
+            .map(|me| TwoLevels::of(&call(me), &shape(me), &hosts, &packed))
+            .collect::<Option<Vec<_>>>()
         else {
             assert!(!has_two_levels(&call(0), &shape(0), &hosts));
             return;

@@ -291,7 +291,11 @@ pub(crate) fn run_on(calls: &[Call<'_>], room: usize, buffers: Vec<[Vec<Map>; 3]
     };
     let members = case.run_members(buffers.into_iter().enumerate().map(member).collect(), None);
     for (me, member) in members.iter().enumerate() {
-        assert!(member.begun == member.rounds() && member.ended_round(), "{:?} of {n}: {me} waits", calls[me]);
+        assert!(
+            member.begun == member.rounds() && member.ended_round(),
+            "{:?} of {n}: {me} waits",
+            calls[me]
+        );
     }
     members.into_iter().map(|member| member.buffers).collect()
 }
