@@ -6,7 +6,6 @@
 //! for parts of 64 KiB. The two halves are used alternately.
 
 use super::Plan;
-use super::windows::PAST_FROM;
 use crate::call::Call;
 use lapis_ablation::{Optimization, without};
 
@@ -15,6 +14,10 @@ use lapis_ablation::{Optimization, without};
 /// who read them.
 const WIDE_MEMBERS: usize = 4;
 const WIDE_FROM: usize = 64 << 10;
+
+/// If the members together get so many bytes and more, these bypass the caches, as those of a long
+/// allgather do, but earlier: each is read by one member only.
+const PAST_FROM: usize = 6 << 20;
 
 /// Parts begin at cache lines.
 const UNIT: usize = 64;

@@ -6,9 +6,10 @@
 use super::{KEEP_OWN_MEMBERS, MEET_MEMBERS, Plan, share};
 use crate::call::Call;
 
-/// If the members together get so many bytes and more, these bypass the caches: they would not
-/// stay there, and what is overwritten would be loaded first.
-pub(super) const PAST_FROM: usize = 6 << 20;
+/// If the members of an allgather together get so many bytes and more, these bypass the caches:
+/// they would not stay there, and what is overwritten would be loaded first. Fewer bytes than the
+/// third cache has are quicker through it: all members read the same.
+const PAST_FROM: usize = 32 << 20;
 
 /// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
 /// Lists are in elements of which each has `scale` in rounds.
