@@ -94,7 +94,8 @@ impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
             let (part, at) = self.shape.write_at(Span { start: span.start + done, ..span });
             let part = &mut self.get[part];
             let len = (bytes.len() - done).min(part.len - at);
-            // SAFETY: the caller's promise.
+            // SAFETY: the bytes lie within the span, for which the caller vouches, and end with
+            // this part at the latest.
             unsafe { part.layout.write(at as u64, &bytes[done..done + len]) };
             done += len;
         }

@@ -292,6 +292,11 @@ impl ContextLock {
         depth.set(depth.get() + (PROGRAM - 1));
     }
 
+    /// Whether the calling thread has taken the lock by the program's own wish.
+    pub(crate) fn is_held_by_program_here(&self) -> bool {
+        self.held_by_me() && self.words.depth.get() >= PROGRAM
+    }
+
     /// Gives back a level that the program took. False if the calling thread has none.
     pub(crate) fn release_for_program(&self) -> bool {
         let depth = &self.words.depth;

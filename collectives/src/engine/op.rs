@@ -279,11 +279,11 @@ impl Op {
 
     /// Copies what its last rounds have left in the scratch.
     pub(crate) fn put_in_place(&mut self) {
-        let places = self.rounds.as_ref().map_or(0, |rounds| rounds.places().len());
-        for place in 0..places {
-            if let Some(&(from, into)) = self.rounds.as_ref().and_then(|rounds| rounds.places().get(place)) {
-                self.copy(from, into);
-            }
+        let place = |op: &Self, at: usize| op.rounds.as_ref()?.places().get(at).copied();
+        let mut at = 0;
+        while let Some((from, into)) = place(self, at) {
+            self.copy(from, into);
+            at += 1;
         }
     }
 

@@ -24,9 +24,4 @@ impl ContextLock {
         self.waiters.go(taken);
         taken
     }
-
-    /// Whether the calling thread has taken the lock by the program's own wish.
-    pub(crate) fn is_held_by_program_here(&self) -> bool {
-        self.held_by_me() && self.words.depth.get() >= super::PROGRAM
-    }
 }

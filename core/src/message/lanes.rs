@@ -178,7 +178,6 @@ impl Context {
             true if data.len() > INLINE => match self.send_long_plain(target, handler, data) {
                 InSlot::Sent => Attempt::Sent,
                 InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
-                InSlot::Unfit if data.len() as u64 > Short::LONGEST => Attempt::Unfit,
                 InSlot::Unfit => self.send_plain(target, handler, data),
             },
             true => self.send_plain(target, handler, data),
@@ -249,7 +248,8 @@ impl Context {
     /// Sends a message by a thread that has the lock's bias.
     #[inline(always)]
     fn send_in_section(&self, message: &Short<'_>) -> Attempt {
-        if !self.shared.alive.here() {
+        // Longer ones need not be tried in every way that short ones have.
+        if message.data.len() as u64 > Short::LONGEST || !self.shared.alive.here() {
             return Attempt::Unfit;
         }
         let Some(mut section) = self.short_section() else { return Attempt::None };

@@ -67,7 +67,7 @@ pub struct Rdma {
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
     ordered: bool,
-    /// Whether gets are possible: not where closing a rail under them would end the process.
+    /// Whether gets are possible: not if closing one of several rails could end the process.
     gets: bool,
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
