@@ -126,15 +126,32 @@ impl ContextLock {
     /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
     fn enter_slot(&self, me: usize) -> Option<Section<'_>> {
-        let [first, rest @ ..] = &self.words.slots;
-        let slot = match first.is_biased(me) {
-            true => first,
-            false => rest.iter().find(|slot| slot.is_biased(me))?,
-        };
-        if slot.held.load(Ordering::Relaxed) {
+        let [first, ..] = &self.words.slots;
+        if first.may_try(me) {
+            return self.hold_slot(first, me);
+        }
+        let slot = self.slot(me)?;
+        if slot.is_held() {
             return Some(Section { slot: None });
         }
-        slot.hold(me).then_some(Section { slot: Some(slot) })
+        if slot.may_try(me) { self.hold_slot(slot, me) } else { None }
+    }
+
+    /// Holds the lock by a slot that may be tried, if its thread has the bias still.
+    #[inline(always)]
+    fn hold_slot<'a>(&'a self, slot: &'a Slot, me: usize) -> Option<Section<'a>> {
+        if slot.hold(me) {
+            return Some(Section { slot: Some(slot) });
+        }
+        self.bias_was_lost();
+        None
+    }
+
+    /// Whoever took the bias away may have seen the slot held for a moment, and sleep.
+    #[cold]
+    #[inline(never)]
+    fn bias_was_lost(&self) {
+        self.waiters.wake();
     }
 
     /// The slot of a thread.
@@ -150,8 +167,7 @@ impl ContextLock {
     /// Whether a thread that came in by its bias still holds the lock. Once the bias is revoked
     /// nobody comes in so.
     fn any_slot_holds(&self) -> bool {
-        // SYNC: Acquire pairs with the Release of whoever held the lock from there.
-        self.words.slots.iter().any(|slot| slot.held.load(Ordering::Acquire))
+        self.words.slots.iter().any(Slot::is_held)
     }
 
     /// Ends what [`enter_biased`](Self::enter_biased) began. It wakes nobody: whoever went to sleep
@@ -159,8 +175,7 @@ impl ContextLock {
     #[inline(always)]
     pub(crate) fn leave_biased(&self, section: Section<'_>) {
         if let Some(slot) = section.slot {
-            // SYNC: Release pairs with the Acquire loads of `held`.
-            slot.held.store(false, Ordering::Release);
+            slot.leave();
         }
     }
 
@@ -176,8 +191,7 @@ impl ContextLock {
     #[inline(always)]
     fn clear_slot(&self) {
         if let Some(slot) = self.slot(thread_word()) {
-            // SYNC: Release pairs with the Acquire loads of `held`.
-            slot.held.store(false, Ordering::Release);
+            slot.leave();
         }
     }
 
@@ -350,8 +364,7 @@ impl ContextLock {
     fn grant_bias(&self, me: usize) {
         let free = || self.slot(0).filter(|slot| self.may_use(slot));
         if let Some(slot) = self.slot(me).or_else(free) {
-            slot.thread.store(me, Ordering::Relaxed);
-            slot.bias.store(me, Ordering::Relaxed);
+            slot.grant(me);
         }
     }
 
@@ -364,13 +377,12 @@ impl ContextLock {
     #[inline]
     pub(crate) fn held_by_me(&self) -> bool {
         let me = thread_word();
-        self.words.owner.load(Ordering::Relaxed) == me
-            || self.slot(me).is_some_and(|slot| slot.held.load(Ordering::Relaxed))
+        self.words.owner.load(Ordering::Relaxed) == me || self.slot(me).is_some_and(Slot::is_held)
     }
 
     /// The word of the thread that holds the lock, 0 for none.
     pub(crate) fn owner(&self) -> usize {
-        let slot = self.words.slots.iter().find(|slot| slot.held.load(Ordering::Relaxed));
+        let slot = self.words.slots.iter().find(|slot| slot.is_held());
         slot.map_or(&self.words.owner, |slot| &slot.thread).load(Ordering::Relaxed)
     }
 
@@ -441,7 +453,7 @@ impl Drop for LockGuard<'_> {
     }
 }
 
-/// A word that no other live thread has, and never 0.
+/// A word that no other live thread has: even, and never 0.
 #[inline(always)]
 fn thread_word() -> usize {
     // The model checker's threads are all one of the system's.
@@ -450,7 +462,7 @@ fn thread_word() -> usize {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         thread::current().id().hash(&mut hasher);
-        hasher.finish() as usize | 1
+        (hasher.finish() as usize & !1) | 2
     }
     // The thread pointer is one instruction away; a thread-local of ours would be a function call
     // in a shared library.

@@ -4,7 +4,7 @@
 //! the lock itself. It must not do so from a signal handler that interrupted it while the guarded
 //! state was inconsistent. So the lock is *lent* while code of the program runs.
 
-use super::{ContextLock, barrier};
+use super::{ContextLock, barrier, thread_word};
 use crate::sync::Ordering;
 
 /// Where a call of the program's begins.
@@ -24,7 +24,12 @@ impl ContextLock {
     /// in the midst of a call, and a signal handler makes this one.
     #[inline(always)]
     pub(crate) fn begin_call(&self) -> Call {
-        if !self.held_by_me() { Call::Outermost } else { self.begin_nested_call() }
+        // Who may try does not hold the lock: as good as always, and quicker to see.
+        if self.words.slots[0].may_try(thread_word()) || !self.held_by_me() {
+            Call::Outermost
+        } else {
+            self.begin_nested_call()
+        }
     }
 
     fn begin_nested_call(&self) -> Call {

@@ -2,7 +2,6 @@
 //! again how it was taken.
 
 use super::{ContextLock, Section, thread_word};
-use crate::sync::Ordering;
 use lapis_ablation::{Optimization, without};
 
 impl ContextLock {
@@ -30,10 +29,9 @@ impl ContextLock {
         match (section.slot, depth.get()) {
             (None, deep @ 2..) => depth.set(deep - 1),
             // Whoever waited meanwhile let go of the lock, and may hold it by `owner` since.
-            (Some(slot), 1) if slot.held.load(Ordering::Relaxed) => {
+            (Some(slot), 1) if slot.is_held() => {
                 depth.set(0);
-                // SYNC: Release pairs with the Acquire loads of `held`.
-                slot.held.store(false, Ordering::Release);
+                slot.leave();
                 self.waiters.wake();
             }
             _ => self.release_otherwise(),
@@ -50,10 +48,7 @@ impl ContextLock {
     #[inline(always)]
     pub(crate) fn enter_easily(&self) -> Option<Section<'_>> {
         let ([slot, ..], me) = (&self.words.slots, thread_word());
-        if !slot.is_biased(me) || slot.held.load(Ordering::Relaxed) {
-            return None;
-        }
-        slot.hold(me).then_some(Section { slot: Some(slot) })
+        if slot.may_try(me) { self.hold_slot(slot, me) } else { None }
     }
 
     /// Takes the lock for a moment. What runs meanwhile may take the lock again but not wait.
@@ -95,8 +90,7 @@ impl Drop for Brief<'_> {
         if self.quick {
             let w = &*self.lock.words;
             w.depth.set(0);
-            // SYNC: Release pairs with the Acquire loads of `held`.
-            w.slots[0].held.store(false, Ordering::Release);
+            w.slots[0].leave();
         } else {
             self.lock.release_otherwise();
         }

@@ -250,12 +250,13 @@ impl Sleep {
         }
     }
 
-    /// The model's sleep never ends by itself: a wake-up that is lost is a deadlock.
+    /// The model's sleep never ends by itself: a wake-up that is lost is a deadlock. Like a futex's
+    /// it ends when it is woken, even if another thread has announced its own sleep since.
     #[cfg(loom)]
     fn sleep(&self) {
-        let mut held = self.bed.0.lock().unwrap();
-        while self.is_announced() {
-            held = self.bed.1.wait(held).unwrap();
+        let held = self.bed.0.lock().unwrap();
+        if self.is_announced() {
+            drop(self.bed.1.wait(held).unwrap());
         }
     }
 
