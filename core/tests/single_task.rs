@@ -101,7 +101,7 @@ fn a_message_to_oneself_runs_its_header_handler_on_the_packets_bytes() {
     let (tell, told) = mpsc::channel();
     context
         .set_handler(HandlerId(1), move |_, m| {
-            tell.send((m.source, m.user_header.to_vec(), m.len, m.data.map(<[u8]>::to_vec))).unwrap();
+            tell.send((m.source, m.user_header.to_vec(), m.len, m.data().map(<[u8]>::to_vec))).unwrap();
             Delivery::bury()
         })
         .unwrap();

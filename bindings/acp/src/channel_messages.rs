@@ -86,7 +86,7 @@ fn perform_later(process: &'static Process, actions: Vec<Action>) -> Delivery {
 fn whole_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
     let [channel, number] = words_of(message.user_header)?;
     let source = message.source;
-    if let Some(data) = message.data {
+    if let Some(data) = message.data() {
         let actions = process.channels().whole(source, channel, number, data);
         return Some(perform_later(process, actions));
     }

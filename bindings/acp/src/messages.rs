@@ -107,7 +107,7 @@ pub(crate) fn send_owned<const N: usize>(
 
 /// Hands over a message's bytes when all of them are here; not in a header handler.
 pub(crate) fn with_bytes(message: &Incoming<'_>, f: impl FnOnce(Vec<u8>) + Send + 'static) -> Delivery {
-    if let Some(data) = message.data {
+    if let Some(data) = message.data() {
         let bytes = data.to_vec();
         return then(move || f(bytes));
     }

@@ -130,7 +130,7 @@ fn put_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Deli
             return Some(then(move || tell(process, origin, handle, Err(Error::Address))));
         }
     };
-    if let Some(data) = message.data {
+    if let Some(data) = message.data() {
         // SAFETY: the place has this length, and the region is kept until the end of this.
         unsafe { move_bytes(to, data.as_ptr(), data.len()) };
         return Some(then(move || tell(process, origin, handle, Ok(()))));

@@ -24,7 +24,12 @@ use std::ptr::{NonNull, null_mut};
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// Counts messages of one packet, which are looked at where they are.
 const BALL: HandlerId = HandlerId(1);
+/// Counts longer ones, too.
+const BALE: HandlerId = HandlerId(2);
+/// The longest message of one packet here, in bytes.
+const PACKET: usize = 16 << 10;
 /// Operations of a batch. As many messages fit a lane, and are found there by one look at it.
 const BATCH: u64 = 16;
 const BATCHES: u64 = 120;
@@ -118,7 +123,11 @@ fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Resu
         None => builder,
     };
     let context = builder.transport(lapis_loopback::table()).init()?;
-    context.set_handler(BALL, |_, message| {
+    context.set_handler(BALL, |_, _| {
+        CAUGHT.set(CAUGHT.get() + 1);
+        Delivery::bury()
+    })?;
+    context.set_handler(BALE, |_, message| {
         CAUGHT.set(CAUGHT.get() + 1);
         // Packets of one piece are looked at where they are; others need a place.
         thread_local! {
@@ -128,7 +137,7 @@ fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Resu
             PLACE.set(vec![0u8; 1 << 20].leak().as_mut_ptr());
         }
         match NonNull::new(PLACE.get()) {
-            Some(place) if message.data.is_none() => {
+            Some(place) if message.data().is_none() => {
                 Delivery { into: Destination::Contiguous(place), ..Delivery::bury() }
             }
             _ => Delivery::bury(),
@@ -176,14 +185,23 @@ fn messages(a: &Context, b: &Context, what: &str, sizes: &[usize]) {
     for &bytes in sizes {
         let data = &data[..bytes];
         let name = |row: &str| format!("{what}: {row}");
-        let send = |from: &Context, to: &Context| {
-            from.send(to.task(), BALL, &[], black_box(data)).expect("the peer is there");
+        let handler = if bytes > PACKET { BALE } else { BALL };
+        let send = move |from: &Context, to: u32| {
+            from.send(to, handler, &[], data).expect("the peer is there");
         };
+        let to = b.task();
         let all = || CAUGHT.get() + BATCH;
-        let batch = || (0..BATCH).for_each(|_| send(a, b));
+        let batch = move || (0..BATCH).for_each(|_| send(a, to));
         let end = Cell::new(0);
         settle(a, b);
-        count_within(&name("send"), bytes, BATCH, || end.set(all()), || send(a, b), || receive(b, end.get()));
+        count_within(
+            &name("send"),
+            bytes,
+            BATCH,
+            || end.set(all()),
+            move || send(a, to),
+            || receive(b, end.get()),
+        );
         let sent = || {
             end.set(all());
             batch();
@@ -201,7 +219,7 @@ fn messages(a: &Context, b: &Context, what: &str, sizes: &[usize]) {
         count(&name("to and fro, waiting"), bytes, || {
             for (from, to) in [(a, b), (b, a)] {
                 let before = CAUGHT.get();
-                send(from, to);
+                send(from, to.task());
                 to.wait_until(|| CAUGHT.get() != before).expect("the message comes");
             }
         });

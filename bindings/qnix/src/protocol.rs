@@ -56,7 +56,7 @@ fn whole(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Del
     let (source, Some([number, tag])) = (message.source, words_of(message.user_header)) else {
         return malformed(WHOLE, message);
     };
-    if let Some(data) = message.data {
+    if let Some(data) = message.data() {
         let meets = |state: &mut State| state.met_at_once(source, number, tag as i32, data);
         // SAFETY: header handlers run under the lock.
         if unsafe { shared.in_handler(context, meets) } {
@@ -75,7 +75,7 @@ fn whole_waits(
     (number, tag): (u32, i32),
 ) -> Delivery {
     let source = message.source;
-    let Some(data) = message.data else {
+    let Some(data) = message.data() else {
         let shared = Arc::clone(shared);
         return with_data(message, move |context, data| {
             let arrival = Arrival::Whole(Bytes { all: Arc::new(data), from: 0 });

@@ -127,7 +127,7 @@ pub(crate) fn with_data(
     message: &Incoming<'_>,
     f: impl FnOnce(&Context, Vec<u8>) + Send + 'static,
 ) -> Delivery {
-    if let Some(data) = message.data {
+    if let Some(data) = message.data() {
         let data = data.to_vec();
         return then(move |context| f(context, data));
     }

@@ -15,7 +15,7 @@
 //! let sum = Arc::new(AtomicU64::new(0));
 //! let here = sum.clone();
 //! context.set_handler(ADD, move |_, message| {
-//!     here.fetch_add(message.data.map_or(0, |d| d[0].into()), Ordering::Relaxed);
+//!     here.fetch_add(message.data().map_or(0, |d| d[0].into()), Ordering::Relaxed);
 //!     Delivery::bury()
 //! })?;
 //! context.gfence()?; // All tasks have registered.

@@ -19,7 +19,7 @@ impl Engine {
         let Some(header) = Header::parse(if packed { message.first } else { message.user_header }) else {
             return Delivery::bury();
         };
-        let data = if packed { message.data.and_then(|data| data.get(HEADER..)) } else { message.data };
+        let data = if packed { message.data().and_then(|data| data.get(HEADER..)) } else { message.data() };
         // SAFETY: the lock is held; the reference ends with the block.
         let team = unsafe { self.inner() }.find(header.team);
         let Some(team) = team else {

@@ -25,11 +25,18 @@ pub struct Incoming<'a> {
     pub user_header: &'a [u8],
     /// Bytes of data in the whole message.
     pub len: u64,
+    /// The beginning of the data, in place, as far as it came with this packet: perhaps nothing,
+    /// perhaps all of it.
+    pub first: &'a [u8],
+}
+
+impl<'a> Incoming<'a> {
     /// The data, in place, if all of it is in this packet.
     #[doc(alias = "udata_one_pkt_ptr")]
-    pub data: Option<&'a [u8]>,
-    /// The beginning of the data, in place, as far as it came with this packet: perhaps nothing.
-    pub first: &'a [u8],
+    #[inline(always)]
+    pub fn data(&self) -> Option<&'a [u8]> {
+        (self.first.len() as u64 == self.len).then_some(self.first)
+    }
 }
 
 /// Where and when a completion handler runs.
@@ -100,7 +107,7 @@ impl<C> Delivery<C> {
     /// Collects the whole message into a vector and hands it to `keep` when it is there, in the
     /// thread that received it: `keep` is short and calls nothing of Lapis.
     pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
-        if let Some(data) = message.data {
+        if let Some(data) = message.data() {
             keep(data.to_vec());
             return Self::bury();
         }

@@ -25,7 +25,9 @@ impl Locked<'_> {
             // before we are done; whoever sent them has handed them over and does not write there
             // until the transport gives the place back.
             let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
-            self.packet_arrived(path, event.peer, packet);
+            if self.is_task(event.peer, packet) {
+                self.packet_arrived(path, event.peer, packet);
+            }
         } else {
             self.dispatch_rare(event);
         }
@@ -51,7 +53,17 @@ impl Locked<'_> {
         }
     }
 
-    /// Handles one packet. `dispatching` is set.
+    /// Whether a packet comes from a task of this job, as its transport says; complains if not.
+    #[inline(always)]
+    pub(super) fn is_task(&self, source: PeerId, packet: &[u8]) -> bool {
+        let known = source < self.shared().tasks;
+        if !known {
+            malformed(source, packet, &"the source is no task of this job");
+        }
+        known
+    }
+
+    /// Handles one packet, of a task of this job. `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
         let state = &mut **self;
@@ -60,8 +72,8 @@ impl Locked<'_> {
         }
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
-            Some(short) if source < self.shared().tasks => self.short_arrived(path, source, short, packet),
-            _ => self.reborrow().any_packet_arrived(path, source, packet),
+            Some(short) => self.short_arrived(path, source, short, packet),
+            None => self.reborrow().any_packet_arrived(path, source, packet),
         }
     }
 
@@ -71,8 +83,7 @@ impl Locked<'_> {
     fn short_arrived(&mut self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
         let ShortMessage { number, handler, target_counter, user_header, data } = message;
         self.count_received(path, data.len());
-        let incoming =
-            Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
+        let incoming = Incoming { source, user_header, len: data.len() as u64, first: data };
         if let Some(f) = self.shared().handlers.closure(handler) {
             let delivery = self.out(|context| f(context, &incoming));
             if delivery.wants_something() {
@@ -106,17 +117,14 @@ impl Locked<'_> {
 
     #[inline(never)]
     fn any_packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
-        if source < self.shared().tasks
-            && let Some(short) = ShortMessage::parse::<true>(packet)
-        {
+        if let Some(short) = ShortMessage::parse::<true>(packet) {
             return self.short_arrived(path, source, short, packet);
         }
         match Header::parse(packet) {
-            Ok((header, rest)) if source < self.shared().tasks => {
+            Ok((header, rest)) => {
                 self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));
                 self.other_arrived(source, &header, rest, packet);
             }
-            Ok(_) => malformed(source, packet, &"the source is no task of this job"),
             Err(e) => malformed(source, packet, &e),
         }
     }
@@ -156,7 +164,7 @@ impl Locked<'_> {
         };
         let whole = header.kind == Kind::Am;
         let len = if whole { data.len() as u64 } else { header.total };
-        let incoming = Incoming { source, user_header, len, data: whole.then_some(data), first: data };
+        let incoming = Incoming { source, user_header, len, first: data };
         let delivery = self.call_header_handler(header.subject, &incoming);
         self.deliver(source, header, delivery, data, packet);
     }

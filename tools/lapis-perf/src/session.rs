@@ -241,7 +241,7 @@ impl Inbox {
     /// Copies a message that came in one packet.
     #[inline]
     fn store(&self, message: &Incoming<'_>) {
-        let Some(data) = message.data.filter(|data| data.len() <= self.buffer.len) else { return };
+        let Some(data) = message.data().filter(|data| data.len() <= self.buffer.len) else { return };
         // SAFETY: allocated for at least so many bytes, never freed; handlers run one at a time,
         // and nothing else reads or writes there.
         unsafe { self.buffer.base.as_ptr().copy_from_nonoverlapping(data.as_ptr(), data.len()) };
@@ -249,7 +249,7 @@ impl Inbox {
 
     #[inline]
     fn take(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
-        if message.data.is_some() || message.len == 0 {
+        if message.data().is_some() || message.len == 0 {
             if message.len == 0 {
                 bump(&self.empty);
             }

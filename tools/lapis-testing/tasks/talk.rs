@@ -51,7 +51,7 @@ pub(crate) fn all_to_all() -> Result<()> {
     context.set_handler(DATA, move |_, message| {
         let (from, len) = (message.source, message.len as usize);
         let here = Arc::clone(&here);
-        if let Some(data) = message.data {
+        if let Some(data) = message.data() {
             check(from, len, data);
             here.increment();
             return Delivery::bury();
@@ -222,7 +222,7 @@ fn poll_all_the_time(context: &Context) -> Result<()> {
     let (heard, goes_on) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(true)));
     let (count, told) = (Arc::clone(&heard), Arc::clone(&goes_on));
     context.set_handler(PONG, move |_, message| {
-        told.store(message.data == Some(&[1]), Ordering::Relaxed);
+        told.store(message.data() == Some(&[1]), Ordering::Relaxed);
         count.fetch_add(1, Ordering::Relaxed);
         Delivery::bury()
     })?;

@@ -156,7 +156,7 @@ pub(crate) fn destination(
     let bytes = if program.has_control() { bytes - bytes % atom } else { bytes };
     let handle = instance.map_or(0, |instance| instance.handle);
     let mut target = Target { program, base: buffer.expose_provenance(), bytes, function, source, handle };
-    if let Some(data) = incoming.data {
+    if let Some(data) = incoming.data() {
         // All of it is here: no need to keep anything.
         // SAFETY: the header handler vouched for the memory that its program names.
         unsafe { target.write(0, data) };

@@ -28,7 +28,7 @@ pub(crate) unsafe fn call(
 ) -> Option<Delivery> {
     // SAFETY: the caller's promise: the address of a function of this type.
     let call = unsafe { std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize) };
-    let mut info = return_info(incoming.len, incoming.source, incoming.data);
+    let mut info = return_info(incoming.len, incoming.source, incoming.data());
     let mut user_len = incoming.user_header.len() as c_uint;
     let mut completion: Option<compl_hndlr_t> = None;
     let mut argument = null_mut();

@@ -105,7 +105,7 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
     };
     if incoming.first.len() as u64 >= need {
         // The usual case: the handler runs now, so its request is known now.
-        let in_packet = incoming.data.and_then(|data| data.get(need as usize..));
+        let in_packet = incoming.data().and_then(|data| data.get(need as usize..));
         let (layout, asked) = context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
         let mut delivery = plainly(described(need, incoming.first, move |_| layout));
         delivery.completion = asked

@@ -47,7 +47,7 @@ fn a_handler_may_look_up_send_and_count_in_its_own_context() {
     context.set_handler(HandlerId(1), |_, _| crate::Delivery::bury()).unwrap();
     let counter = crate::Counter::default();
     let mut locked = context.locked();
-    let incoming = Incoming { source: 0, user_header: &[], len: 0, data: Some(&[]), first: &[] };
+    let incoming = Incoming { source: 0, user_header: &[], len: 0, first: &[] };
     let shared = locked.shared();
     let delivery = locked.out(|context| {
         context.count(&counter, 0);

@@ -175,7 +175,7 @@ fn stream(count: u64, size: u64) -> Result<()> {
     let buffer = Arc::new(Mutex::new(vec![0u8; size as usize]));
     let place = buffer.lock().unwrap().as_mut_ptr().expose_provenance();
     context.set_handler(DATA, move |_, message| {
-        if message.data.is_some() {
+        if message.data().is_some() {
             here.fetch_add(1, Ordering::Relaxed);
             return Delivery::bury();
         }
@@ -219,7 +219,7 @@ fn flood(count: u64) -> Result<()> {
     let sum = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&sum);
     context.set_handler(DATA, move |_, message| {
-        let bytes = message.data.and_then(|d| d.try_into().ok()).unwrap_or([0; 8]);
+        let bytes = message.data().and_then(|d| d.try_into().ok()).unwrap_or([0; 8]);
         here.fetch_add(u64::from_le_bytes(bytes), Ordering::Relaxed);
         Delivery::bury()
     })?;
@@ -283,7 +283,7 @@ fn storm(count: u64) -> Result<()> {
     let sum = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&sum);
     context.set_handler(DATA, move |_, message| {
-        let bytes = message.data.and_then(|d| d.try_into().ok()).unwrap_or([0; 8]);
+        let bytes = message.data().and_then(|d| d.try_into().ok()).unwrap_or([0; 8]);
         here.fetch_add(u64::from_le_bytes(bytes), Ordering::Relaxed);
         Delivery::bury()
     })?;
