@@ -35,6 +35,7 @@ mod fence;
 mod fragment;
 mod header_handler;
 mod keyed;
+mod lane_receive;
 mod lanes;
 mod lent;
 mod mapped;

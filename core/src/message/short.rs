@@ -3,7 +3,7 @@
 
 use crate::context::HandlerId;
 use crate::transport::PeerId;
-use crate::transport::lane::copy_short;
+use crate::transport::lane::{INLINE, copy_short};
 use crate::wire::{ShortKind, short_head};
 
 /// An active message, or a put, whose bytes are copied at once and of which nobody at the origin
@@ -82,6 +82,14 @@ impl<'a> Short<'a> {
     pub(super) fn before(&self) -> usize {
         let words = if self.target_counter == 0 { 16 } else { 24 };
         words + self.user_header.len()
+    }
+
+    /// Whether all of it fits a slot, and its user header is as it must be.
+    #[inline(always)]
+    pub(super) fn fits_slot(&self) -> bool {
+        // The data first: the sum may overflow.
+        let Self { user_header, data, .. } = self;
+        data.len() <= INLINE && self.before() + data.len() <= INLINE && user_header.len().is_multiple_of(4)
     }
 
     /// Writes what goes before the data of message `number`.

@@ -27,20 +27,26 @@ const STREAM_TURN: u32 = 16;
 /// [`AnswerRest::rest_for`]: some messages are written meanwhile, and few lanes get full.
 const BEHIND_WRITER: u16 = 512;
 
+/// What has happened since something was sent. In one word, because each message writes all of it.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(4))]
+struct SinceSent {
+    /// Nothing has come since: for how many calls that poll once an answer is expected at once.
+    answer_due: u8,
+    /// Nothing has been looked for since.
+    rest_due: bool,
+    /// Messages that have come since, as far as they count.
+    messages: u16,
+}
+
 /// The lanes that this task reads.
 #[derive(Default)]
 pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
     /// Messages since the link was last polled.
     pub(crate) since: u32,
-    /// Something was sent, and nothing has come since: for how many calls that poll once an answer
-    /// is expected at once.
-    pub(crate) answer_due: u8,
-    /// Something was sent, and nothing has been looked for since.
-    rest_due: bool,
+    sent: SinceSent,
     rest: AnswerRest,
-    /// Messages since something was sent, as far as they count.
-    unanswered: u16,
     /// All of a stream that was there has been handled, and nothing has been looked for since.
     caught_up: bool,
 }
@@ -48,8 +54,14 @@ pub(crate) struct Inbound {
 impl Inbound {
     #[inline(always)]
     pub(crate) fn expect_answer(&mut self) {
-        (self.answer_due, self.rest_due) = (EAGER_CALLS, !without(Optimization::AnswerPauses));
-        self.unanswered = 0;
+        let rest_due = !without(Optimization::AnswerPauses);
+        self.sent = SinceSent { answer_due: EAGER_CALLS, rest_due, messages: 0 };
+    }
+
+    /// Whether something was sent to which an answer is expected at once.
+    #[inline(always)]
+    pub(crate) fn is_answer_due(&self) -> bool {
+        self.sent.answer_due > 0
     }
 
     /// Whether so many messages have come in lanes that everything is to be looked at.
@@ -66,9 +78,9 @@ impl Inbound {
     #[inline(always)]
     pub(crate) fn begin_turn(&mut self) -> u32 {
         debug_assert!(!self.has_had_its_turn());
-        self.answer_due = 0;
-        if self.unanswered < STREAM || without(Optimization::StreamTurns) {
-            self.unanswered += 1;
+        self.sent.answer_due = 0;
+        if self.sent.messages < STREAM || without(Optimization::StreamTurns) {
+            self.sent.messages += 1;
             return 1;
         }
         STREAM_TURN.min(MESSAGES - self.since)
@@ -104,7 +116,7 @@ impl Inbound {
     /// Once: a program that polls by calls looks with each of them.
     #[inline(always)]
     pub(crate) fn rest(&mut self) {
-        if std::mem::take(&mut self.rest_due) {
+        if std::mem::take(&mut self.sent.rest_due) {
             self.rest.rest();
         }
     }
@@ -118,10 +130,10 @@ impl Inbound {
     /// How many times a call that polls once looks at the lanes.
     #[inline(always)]
     pub(crate) fn looks_of_a_call(&mut self) -> u32 {
-        if self.answer_due == 0 || without(Optimization::EagerLooks) {
+        if self.sent.answer_due == 0 || without(Optimization::EagerLooks) {
             return 1;
         }
-        self.answer_due -= 1;
+        self.sent.answer_due -= 1;
         EAGER_LOOKS
     }
 }
@@ -208,9 +220,9 @@ mod tests {
         let mut inbound = Inbound::default();
         for _ in 0..2 {
             inbound.expect_answer();
-            assert!(inbound.answer_due > 0);
+            assert!(inbound.is_answer_due());
             let turns: Vec<u32> = (0..STREAM + 2).map(|_| turn(&mut inbound)).collect();
-            assert_eq!(inbound.answer_due, 0, "it has come");
+            assert!(!inbound.is_answer_due(), "it has come");
             let (alone, stream) = turns.split_at(STREAM.into());
             assert!(alone.iter().all(|&messages| messages == 1), "{turns:?}");
             assert!(stream.iter().all(|&messages| messages == STREAM_TURN), "{turns:?}");

@@ -45,7 +45,7 @@ messages:
 * **send**: `Context::send`, from the call to its return.
 * **receive**: what one message takes of the calls of `Context::progress` (LAPI_Probe) that handle
   16 of them, which wait: the call, the lock, looking at the lane, the packet, the handlers' table,
-  the program's header handler (19 instructions), and giving slots back.
+  the program's header handler (6 instructions), and giving slots back.
 * **one way**: both, 16 sent and then received. The goal, without copies, is 150 for 8 bytes and 300
   for 200 B to 16 KiB. 32 KiB go in two packets, to a buffer that the header handler names.
 * **to and fro, waiting**: one way of a ping-pong, each message awaited by `Context::wait_until`,

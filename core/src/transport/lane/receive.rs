@@ -71,10 +71,12 @@ impl ReceiveLane {
         // SAFETY: this function demands what `take` does.
         unsafe {
             self.give_back();
+            // The slot that is being taken counts. Found before the slot is read, after which the
+            // lane's fields would be read again.
+            let ahead = self.slot(AHEAD + 1);
             match self.find() {
                 (slot, Found::InSlot(len)) => {
-                    // The slot that is being taken counts.
-                    self.prefetch(AHEAD + 1);
+                    prefetch_slot(ahead);
                     self.take_found(slot, len)
                 }
                 _ => None,
@@ -121,18 +123,18 @@ impl ReceiveLane {
     /// As for [`look`](Self::look).
     #[inline(always)]
     unsafe fn find(&self) -> (*const Slot, Found) {
-        let slot = self.slot(0);
+        let (slot, position) = (self.slot(0), self.position);
         // SAFETY: slot and mailbox are alive as the lane is.
         unsafe {
             // SYNC: pairs with the Release store of `SendLane::commit`: the message is there.
             let head = u64::from_le((*slot).head.load(Ordering::Acquire));
             // After the slot: what came before it is visible by now.
             if !self.mailbox.is_null()
-                && let Some(len) = (*self.mailbox).look(self.position)
+                && let Some(len) = (*self.mailbox).look(position)
             {
                 return (slot, Found::InMailbox(len));
             }
-            if head as u32 != self.position.wrapping_add(1) as u32 {
+            if head as u32 != position.wrapping_add(1) as u32 {
                 return (slot, Found::Nothing);
             }
             (slot, Found::InSlot((head >> 32) as usize))
@@ -232,10 +234,15 @@ impl ReceiveLane {
     /// Asks the cache for the slot `ahead` messages behind the next one.
     #[inline(always)]
     pub fn prefetch(&self, ahead: u64) {
-        if without(Optimization::SlotPrefetch) {
-            return;
-        }
-        prefetch::before_reading(self.slot(ahead).cast());
+        prefetch_slot(self.slot(ahead));
+    }
+}
+
+/// Asks the cache for a slot.
+#[inline(always)]
+fn prefetch_slot(slot: *const Slot) {
+    if !without(Optimization::SlotPrefetch) {
+        prefetch::before_reading(slot.cast());
     }
 }
 

@@ -73,8 +73,9 @@ impl SendLane {
     /// The lane is alive.
     #[inline(always)]
     unsafe fn has_mailbox(&self, len: usize) -> bool {
+        // In a stream it is never ours: that is asked before the length.
         // SAFETY: a mailbox lives as long as the lanes that name it.
-        len <= IN_MAILBOX && !self.mailbox.is_null() && unsafe { (*self.mailbox).is_ours() }
+        !self.mailbox.is_null() && unsafe { (*self.mailbox).is_ours() } && len <= IN_MAILBOX
     }
 
     /// Whether a message of `len` bytes can be published now.

@@ -38,6 +38,7 @@ const fn udp(bench: &'static str, sizes: &'static [u64]) -> Figures {
 }
 
 const LANES: &str = "core/src/message/lanes.rs";
+const LANE_RECEIVE: &str = "core/src/message/lane_receive.rs";
 const INBOUND: &str = "core/src/state/inbound.rs";
 const ANSWER_REST: &str = "core/src/state/answer_rest.rs";
 const SEND: &str = "core/src/transport/lane/send.rs";
@@ -65,7 +66,7 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: CoreLanes,
             figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
-            code: &[(LANES, ""), (INBOUND, "")],
+            code: &[(LANES, ""), (LANE_RECEIVE, ""), (INBOUND, "")],
         },
         Trial {
             which: GrayCode,
@@ -98,7 +99,7 @@ pub(super) const TRIALS: &[Trial] = {
                 (ANSWER_REST, "impl AnswerRest"),
                 (INBOUND, "fn rest("),
                 (INBOUND, "fn answered"),
-                (LANES, "fn pause_for_answer"),
+                (LANE_RECEIVE, "fn pause_for_answer"),
             ],
         },
         Trial {
