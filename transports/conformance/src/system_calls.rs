@@ -1,16 +1,17 @@
 //! Whether code calls the system: the kernel tells, by a signal before each call of the thread
 //! (`PR_SET_SYSCALL_USER_DISPATCH`, prctl(2)). The call is then made after all.
 
+use lapis_core::sync::{AtomicU8, Ordering};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 const PR_SET_SYSCALL_USER_DISPATCH: libc::c_int = 59;
 const OFF: libc::c_ulong = 0;
 const ON: libc::c_ulong = 1;
 
-/// What the kernel reads before each call: whether it is made, or the signal is sent.
+/// What the kernel reads before each call: whether it is made, or the signal is sent. Nobody but
+/// the thread itself, in the signal's handler, writes it meanwhile.
 const MADE: u8 = 0;
 const TOLD: u8 = 1;
 
@@ -34,7 +35,7 @@ impl Watch {
             return None;
         }
         HANDLER.call_once(install);
-        let selector = SELECTOR.with(|selector| std::ptr::from_ref(selector));
+        let selector = SELECTOR.with(std::ptr::from_ref);
         // SAFETY: the selector lives as long as the thread, and the watch ends before.
         let begun = unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, ON, 0usize, 0usize, selector) };
         WATCHED.set(begun == 0);
@@ -43,16 +44,16 @@ impl Watch {
 
     /// Runs something. Answers whether it has called the system, and what it gave.
     pub(crate) fn calls<R>(&mut self, of: impl FnOnce() -> R) -> (bool, R) {
-        SELECTOR.with(|selector| selector.store(TOLD, Ordering::SeqCst));
+        SELECTOR.with(|selector| selector.store(TOLD, Ordering::Relaxed));
         let result = of();
-        let before = SELECTOR.with(|selector| selector.swap(MADE, Ordering::SeqCst));
+        let before = SELECTOR.with(|selector| selector.swap(MADE, Ordering::Relaxed));
         (before == MADE, result)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        SELECTOR.with(|selector| selector.store(MADE, Ordering::SeqCst));
+        SELECTOR.with(|selector| selector.store(MADE, Ordering::Relaxed));
         // SAFETY: nothing of the thread's is named any more.
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, OFF, 0usize, 0usize, 0usize) };
         WATCHED.set(false);
@@ -72,7 +73,7 @@ fn install() {
 /// A call was about to be made: it is noted, and made when this returns.
 extern "C" fn told(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // This function returns by a call, too.
-    SELECTOR.with(|selector| selector.store(MADE, Ordering::SeqCst));
+    SELECTOR.with(|selector| selector.store(MADE, Ordering::Relaxed));
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the kernel gives the interrupted thread's registers. The program counter is behind
     // the instruction of the call, two bytes long, whose number is still in its register.

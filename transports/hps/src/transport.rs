@@ -254,8 +254,8 @@ impl Transport for Hps {
         if !self.has_lanes() {
             caps -= Caps::AM_SHORT | Caps::FAST_PACKETS;
         }
-        // An interface may be polled by calls (`--eth-busy-poll`). If it is not, a round trip took a
-        // hundredth longer where core looks at it more often (docs/performance.md).
+        // An interface may be polled by calls (`--eth-busy-poll`). If it is not, a round trip takes
+        // a hundredth longer where core looks at it more often (docs/performance.md).
         if rails.iter().any(|rail| rail.port.is_some()) {
             caps -= Caps::QUIET_POLLS;
         }
