@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 11u
+#define LAPIS_ABI_MINOR 12u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -48,6 +48,7 @@ extern "C" {
 #define LAPIS_CAP_LENT_PAGES   (UINT64_C(1) << 38) /* takes LAPIS_BATCH_LENT */
 #define LAPIS_CAP_FAST_PACKETS (UINT64_C(1) << 39) /* packets beat the target's zero-copy get */
 #define LAPIS_CAP_LATE_CONTACT (UINT64_C(1) << 40) /* peers are met when needed; send_lane: null until then */
+#define LAPIS_CAP_QUIET_POLLS  (UINT64_C(1) << 41) /* polls that find nothing make no system calls, but one in 1000 */
 
 /* What calls answer. Data-path calls: DONE, IN_PROGRESS, AGAIN or an error; set-up calls: DONE (or AGAIN) or an error. */
 enum {

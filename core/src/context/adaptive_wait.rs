@@ -78,10 +78,10 @@ impl AdaptiveWait {
         self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
     }
 
-    /// As [`pause`](Self::pause), after a look that asked the system if packets come as datagrams.
+    /// As [`pause`](Self::pause), after a look that asked the system if a transport's do.
     #[inline(always)]
     pub(crate) fn pause_after(&mut self, locked: &mut Locked<'_>) -> bool {
-        if locked.links.has_engines() {
+        if locked.links.ask_system() {
             self.looks += LOOKS_PER_SYSTEM_CALL;
         }
         self.pause(locked)

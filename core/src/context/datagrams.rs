@@ -12,6 +12,7 @@ use crate::sync::Ordering;
 use crate::transport::{Caps, FailoverTrouble, PeerId, RailReport, RawSlice, Status};
 use crate::wire::{Encoded, Header, LAST_RAIL};
 use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
 
 /// So many messages are sent past the engine to a peer that sends nothing: with more, they are a
 /// stream.
@@ -115,12 +116,24 @@ impl Locked<'_> {
 
     /// Tries to pass a packet in two pieces to the engine of a peer's link. It should fit a
     /// datagram, but need not: the engine splits it.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        self.send_datagram_here(peer, head, data)
+    }
+
+    /// The same with a head of two words, which stay in registers: stored and copied at once, by a
+    /// wider load, they would wait until the stores have left the processor's queue.
+    #[inline(never)]
+    pub(crate) fn send_datagram_of(&mut self, peer: PeerId, first: u64, second: u64, data: &[u8]) -> Status {
+        self.send_datagram_here(peer, [first, second].as_bytes(), data)
+    }
+
+    #[inline(always)]
+    fn send_datagram_here(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
         let unheard = self.peers[peer].unheard;
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
-        if unheard < UNHEARD && datagrams.send_alone(link, peer, head, data) {
+        if unheard < UNHEARD && !datagrams.holds_back() && datagrams.send_alone(link, peer, head, data) {
             self.peers[peer].unheard += 1;
             return Status::Done;
         }

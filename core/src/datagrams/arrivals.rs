@@ -1,6 +1,6 @@
 //! Handling arrivals and timers.
 
-use super::{Datagrams, Unit, departures};
+use super::{Datagrams, Unit};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use crate::wire::Kind;
@@ -117,8 +117,7 @@ impl Datagrams {
         let outcome = match event.kind {
             k if k == EventKind::Path as u32 => {
                 let path = u8::try_from(event.token).unwrap_or(u8::MAX);
-                self.datagram = self.datagram.max(event.len as usize);
-                self.together = departures::together(self.datagram);
+                self.set_datagram(self.datagram.max(event.len as usize));
                 let resized = if self.engine.path_state(event.peer, path).is_some() {
                     self.engine.set_max_datagram(event.peer, path, event.len as usize)
                 } else {

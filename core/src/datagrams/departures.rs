@@ -3,7 +3,7 @@
 use super::Datagrams;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN};
 use crate::reliable::{
-    Body, Channel, FastUnit, Memory, NO_TOKEN, Nanos, Segment, SubmitError, Transmit, Via,
+    Body, Channel, FastUnit, Memory, NO_TOKEN, Nanos, Place, Segment, SubmitError, Transmit, Via,
 };
 use crate::transport::{Caps, DatagramBatch, Link, PeerId, RawSlice, Status};
 use crate::wire::{Header, Kind};
@@ -25,12 +25,16 @@ const MOST_TOGETHER: usize = 4;
 const CLOSE: Nanos = 20_000;
 
 /// Of packets that find others waiting, one in so many looks at the clock, which takes as long as
-/// an eighth of the rest of a short packet's way.
-pub(super) const LOOKS: u32 = 4;
+/// an eighth of the rest of a short packet's way: fewer if they follow each other so closely that
+/// the time from one look to the next is shorter than this.
+const LOOKS: u32 = 4;
+pub(super) const LOOKS_DENSE: u32 = 16;
+const DENSE: Nanos = 2_000;
 
 impl Datagrams {
     /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is
     /// certain.
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
         link: &mut Link,
@@ -63,6 +67,7 @@ impl Datagrams {
         self.submit(link, peer, head, Body::External { buffer, offset: 0, len: body.len as u32 }, token, true)
     }
 
+    #[inline(always)]
     fn submit(
         &mut self,
         link: &mut Link,
@@ -72,30 +77,57 @@ impl Datagrams {
         token: u64,
         hold: bool,
     ) -> Status {
+        let Some(place) = self.engine.place(peer) else { return Status::PeerDown };
         // One that finds others waiting follows closely, and can't leave alone.
         let follows = self.waiting > 0
-            && self.unlooked + 1 < LOOKS
-            && self.engine.outstanding(peer).is_some_and(|n| n >= FAST_PATH_UNITS);
+            && self.unlooked < self.looks
+            && self.engine.outstanding_at(place) >= FAST_PATH_UNITS;
         if follows {
             self.unlooked += 1;
+            self.submit_behind(link, place, (head, body, token), hold, true)
         } else {
-            (self.looked, self.unlooked) = (self.now(), 0);
+            self.submit_looking(link, (peer, place), (head, body, token), hold)
         }
-        let now = self.looked;
+    }
+
+    /// The same with a look at the clock.
+    #[inline(never)]
+    fn submit_looking(
+        &mut self,
+        link: &mut Link,
+        (peer, place): (PeerId, Place),
+        (head, body, token): (&[u8], Body<'_>, u64),
+        hold: bool,
+    ) -> Status {
+        let now = self.now();
+        self.looks = if now.saturating_sub(self.looked) < DENSE { LOOKS_DENSE } else { LOOKS };
+        (self.looked, self.unlooked) = (now, 1);
         let channel = channel_of(head.first().copied().unwrap_or(0));
         if let Body::Copy(body) = body
             && !hold
-            && !follows
             && self.submit_alone(link, FastUnit { peer, channel, head, body, token, few: FAST_PATH_UNITS })
         {
             return Status::Done;
         }
+        self.submit_behind(link, place, (head, body, token), hold, false)
+    }
+
+    /// Takes a packet that is to leave behind others.
+    #[inline(always)]
+    fn submit_behind(
+        &mut self,
+        link: &mut Link,
+        place: Place,
+        (head, body, token): (&[u8], Body<'_>, u64),
+        hold: bool,
+        follows: bool,
+    ) -> Status {
         let body_len = match body {
             Body::Copy(bytes) => bytes.len(),
             Body::External { len, .. } => len as usize,
         };
-        let via = Via::path(channel, Header::rail_of(head));
-        match self.engine.submit(now, peer, via, head, body, token) {
+        let via = Via::path(channel_of(head.first().copied().unwrap_or(0)), Header::rail_of(head));
+        match self.engine.submit_at(self.looked, place, via, head, body, token) {
             Ok(()) => {}
             Err(SubmitError::Again) => {
                 self.flush_from(link, follows);
@@ -106,19 +138,36 @@ impl Datagrams {
         }
         let len = head.len() + body_len;
         self.waiting += len + DATA_LEN;
-        let full = if hold || len * 4 > self.datagram.min(ENOUGH) {
+        if self.waiting >= self.few || !(hold || follows) {
+            self.leave_if_due(link, place, len, hold, follows);
+        }
+        Status::Done
+    }
+
+    /// Sends what waits if it is enough behind a packet of so many bytes, or if nothing may follow
+    /// soon.
+    #[inline(never)]
+    fn leave_if_due(&mut self, link: &mut Link, place: Place, len: usize, hold: bool, follows: bool) {
+        let full = if hold || len > longest_short(self.datagram) {
             self.enough
         } else {
             enough_short(self.together, self.datagram, len + DATA_LEN)
         };
         let single = || {
-            self.engine.outstanding(peer).is_none_or(|n| n <= FAST_PATH_UNITS)
-                || now.saturating_sub(self.flushed) > CLOSE
+            self.engine.outstanding_at(place) <= FAST_PATH_UNITS
+                || self.looked.saturating_sub(self.flushed) > CLOSE
         };
         if self.waiting >= full || (!hold && !follows && single()) {
             self.flush_from(link, follows);
         }
-        Status::Done
+    }
+
+    /// Datagrams of so many bytes can be sent from now on.
+    pub(super) fn set_datagram(&mut self, datagram: usize) {
+        self.datagram = datagram;
+        self.together = together(datagram);
+        let frame = longest_short(datagram) + DATA_LEN;
+        self.few = self.enough.min(enough_short(self.together, datagram, frame));
     }
 
     /// Takes a packet that nothing waits in front of, and sends it. False: nothing has happened.
@@ -189,8 +238,14 @@ impl Datagrams {
 }
 
 /// How many datagrams of at most so many bytes short packets fill before they leave.
-pub(super) fn together(datagram: usize) -> usize {
+fn together(datagram: usize) -> usize {
     (ENOUGH / datagram.max(1)).clamp(1, MOST_TOGETHER)
+}
+
+/// The longest packet that counts as short in datagrams of at most so many bytes.
+#[inline]
+fn longest_short(datagram: usize) -> usize {
+    datagram.min(ENOUGH) / 4
 }
 
 /// Bytes of short packets that leave together, in datagrams of which so many are filled before they
@@ -278,7 +333,7 @@ mod tests {
     fn short_packets_nearly_fill_the_datagrams_that_leave_together_and_begin_no_other() {
         for datagram in [548, 1232, 1460, 1472, 8972, 16_384, 65_507] {
             let together = together(datagram);
-            for len in 16..=datagram.min(ENOUGH) / 4 {
+            for len in 16..=longest_short(datagram) {
                 let frame = len + DATA_LEN;
                 let packets = enough_short(together, datagram, frame).div_ceil(frame);
                 let whole = (datagram - HEADER_LEN) / frame * together;

@@ -103,6 +103,8 @@ pub(crate) struct Datagrams {
     /// When the clock was looked at for a packet, and those submitted since.
     looked: Nanos,
     unlooked: u32,
+    /// How many are submitted before it is looked at again.
+    looks: u32,
     events: Box<[Event; BATCH]>,
     units: Vec<Unit>,
     /// Units that were joined from parts: their bytes lie in no datagram.
@@ -120,6 +122,8 @@ pub(crate) struct Datagrams {
     /// Datagrams in a full batch, and bytes that fill one: so many wait for more at most.
     batch: usize,
     enough: usize,
+    /// As long as fewer bytes wait, they are not enough, whatever packets they are.
+    few: usize,
     /// Datagrams that short packets fill before they leave.
     together: usize,
     /// All other tasks are behind this link.

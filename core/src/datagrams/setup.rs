@@ -1,7 +1,7 @@
 //! Engines from the configuration and from what transports say about their paths.
 
 use super::trouble;
-use super::{BATCH, Datagrams, departures};
+use super::{BATCH, Datagrams};
 use crate::clock::Clock;
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
@@ -109,6 +109,7 @@ impl Datagrams {
             flushed: 0,
             looked: 0,
             unlooked: 0,
+            looks: 0,
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
@@ -120,12 +121,14 @@ impl Datagrams {
             batch,
             // Packets of long messages are a little shorter than datagrams.
             enough: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
-            together: departures::together(datagram),
+            together: 0,
+            few: 0,
             alone: parties.alone,
             idle: 0,
             untimed: 0,
             checks: Checks::every(timing.polls_between_checks),
         };
+        datagrams.set_datagram(datagram);
         messages.into_iter().for_each(|(peer, bytes)| datagrams.store_bypassed(peer, bytes));
         Ok(datagrams)
     }

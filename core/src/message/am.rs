@@ -236,7 +236,7 @@ impl Locked<'_> {
     }
 
     /// As [`am_short`](Self::am_short), where no lane takes the message.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn am_short_by_table(&mut self, message: &Aside<'_>) -> Attempt {
         let Short { kind, target, handler, user_header, data, target_counter } = message.short();
         let Some(peer) = self.peers.get(target) else { return Attempt::Unfit };
@@ -244,19 +244,19 @@ impl Locked<'_> {
         if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {
             return Attempt::Unfit;
         }
-        // Word by word: both together would be loaded before their stores have left the processor's
-        // queue, and wait for that.
-        let mut head = [short_head(kind, peer.next_message, 0, target_counter != 0), handler, 0];
-        let mut words = 2;
-        if target_counter != 0 {
-            (head[2], words) = (target_counter, 3);
-        }
-        let head = head.map(u64::to_le);
-        let head = head[..words].as_bytes();
-        if !self.takes(target, head.len() + data.len()) {
+        let counted = target_counter != 0;
+        let head = [short_head(kind, peer.next_message, 0, counted), handler].map(u64::to_le);
+        if !self.takes(target, size_of_val(&head) + usize::from(counted) * 8 + data.len()) {
             return Attempt::Unfit;
         }
-        match self.submit_by_table(target, head, data) {
+        let submitted = match counted {
+            false => self.submit_words_by_table(target, head, data),
+            true => {
+                let head = [head[0], head[1], target_counter.to_le()];
+                self.submit_by_table(target, head.as_bytes(), data)
+            }
+        };
+        match submitted {
             Submitted::Sent => {}
             Submitted::NoRoom => return Attempt::NoRoom,
             Submitted::Refused(_) => return Attempt::Unfit,

@@ -11,6 +11,7 @@ use crate::state::PeerState;
 use crate::stats::Path;
 use crate::transport::{PeerId, Status};
 use crate::wire::{Encoded, Header};
+use zerocopy::IntoBytes;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,8 +182,19 @@ impl Locked<'_> {
         status.into()
     }
 
+    /// The same with a head of two words, in registers if the peer's link has an engine.
+    #[inline(always)]
+    pub(super) fn submit_words_by_table(&mut self, peer: PeerId, head: [u64; 2], body: &[u8]) -> Submitted {
+        let p = &self.peers[peer];
+        let (ready, index) = (p.met && !p.epochs.hold(), p.route.index());
+        if ready && matches!(self.links.datagrams.get(index), Some(Some(_))) {
+            return self.send_datagram_of(peer, head[0], head[1], body).into();
+        }
+        self.submit_by_table(peer, head.as_bytes(), body)
+    }
+
     /// The same over a link with an engine, which takes bytes that lie somewhere.
-    #[inline(never)]
+    #[inline(always)]
     fn submit_datagram(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         self.with_bytes(body, |locked, data| locked.send_datagram(peer, head, data)).into()
     }

@@ -29,13 +29,17 @@ pub struct Short<'a> {
 
 /// A [`Short`] message with an address. A type of its own: the compiler would find that two of one
 /// type are the same, and give the first one an address, too.
+///
+/// Handler and counter lie apart: side by side, both would be loaded at once, and a load that is
+/// wider than the stores before it waits until these have left the processor's queue.
+#[repr(C)]
 pub(crate) struct Aside<'a> {
-    kind: ShortKind,
-    target: PeerId,
     handler: u64,
-    user_header: &'a [u8],
     data: &'a [u8],
     target_counter: u64,
+    user_header: &'a [u8],
+    target: PeerId,
+    kind: ShortKind,
 }
 
 impl<'a> Aside<'a> {

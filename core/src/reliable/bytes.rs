@@ -43,11 +43,11 @@ impl ByteRing {
         Some(at)
     }
 
-    /// Ends the life of the oldest allocation; `next` is where the one after it starts, if there is
-    /// one.
+    /// Ends the life of the `count` oldest allocations; `next` is where the one after them starts,
+    /// if there is one.
     #[inline]
-    pub(super) fn free_oldest(&mut self, next: Option<usize>) {
-        self.live -= 1;
+    pub(super) fn free_oldest(&mut self, count: usize, next: Option<usize>) {
+        self.live -= count;
         if let Some(next) = next {
             self.tail = next;
         }

@@ -17,6 +17,10 @@ use super::submission::{Body, Channel, PeerError, SubmitError, Via};
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
 
+/// Where an engine has a peer, which never moves.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(u32);
+
 /// The packet engine of one task. See the [module's documentation](super).
 #[derive(Debug)]
 pub struct Engine<A> {
@@ -134,9 +138,31 @@ impl<A: Authenticator> Engine<A> {
         body: Body<'_>,
         token: u64,
     ) -> Result<(), SubmitError> {
+        let place = self.place(peer).ok_or(SubmitError::Unknown(peer))?;
+        self.submit_at(now, place, via, head, body, token)
+    }
+
+    /// Where a peer is, for who asks more than one thing about it.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, peer: u32) -> Option<Place> {
+        self.index.get(peer).map(Place)
+    }
+
+    /// As [`submit`](Self::submit), for a peer that was looked up.
+    #[inline(always)]
+    pub fn submit_at(
+        &mut self,
+        now: Nanos,
+        Place(index): Place,
+        via: impl Into<Via>,
+        head: &[u8],
+        body: Body<'_>,
+        token: u64,
+    ) -> Result<(), SubmitError> {
         let Via { channel, preferred } = via.into();
-        let Some(index) = self.index.get(peer) else { return Err(SubmitError::Unknown(peer)) };
         let state = &mut self.peers[index as usize];
+        let peer = state.task;
         if state.purged {
             return Err(SubmitError::PeerDown(peer));
         }
@@ -371,6 +397,13 @@ impl<A: Authenticator> Engine<A> {
     #[must_use]
     pub fn outstanding(&self, peer: u32) -> Option<usize> {
         self.peer(peer).map(Peer::outstanding)
+    }
+
+    /// As [`outstanding`](Self::outstanding), for a peer that was looked up.
+    #[must_use]
+    #[inline]
+    pub fn outstanding_at(&self, Place(index): Place) -> usize {
+        self.peers[index as usize].outstanding()
     }
 
     /// Whether an acknowledgement is still to be sent to some peer: a task that ends should wait

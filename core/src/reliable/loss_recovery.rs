@@ -8,7 +8,6 @@ use super::config::Nanos;
 use super::events::Event;
 use super::path::{Doubt, PathState};
 use super::peer::Peer;
-use super::send_queue::NO_TOKEN;
 use super::sent::{Fate, Span, WHOLE};
 use super::shared::Shared;
 use super::wire::Ack;
@@ -111,14 +110,11 @@ impl Peer {
             }
             span
         };
-        let (task, stats) = (self.task, &mut self.stats);
-        self.queues[usize::from(span.channel)].acked(span, |token| {
-            shared.units -= 1;
-            stats.units_acked += 1;
-            if token != NO_TOKEN {
-                shared.events.push_back(Event::Acked { peer: task, token });
-            }
-        });
+        let (task, events) = (self.task, &mut shared.events);
+        let tell = |token| events.push_back(Event::Acked { peer: task, token });
+        let news = self.queues[usize::from(span.channel)].acked(span, tell);
+        shared.units -= news;
+        self.stats.units_acked += news as u64;
     }
 
     fn on_news(&mut self, now: Nanos, at: usize, shared: &mut Shared) {

@@ -76,7 +76,7 @@ pub mod wire;
 pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
 pub use config::{ConfigError, EngineConfig, Nanos};
 pub use datagram_builder::{Memory, NoMemory, Segment, Transmit};
-pub use engine::Engine;
+pub use engine::{Engine, Place};
 pub use events::{EngineStats, Event, PeerStats, RailStats};
 pub use fast_path::FastUnit;
 pub use path::{PathInfo, PathState};

@@ -110,7 +110,7 @@ impl SendQueue {
     }
 
     /// Takes a unit. False: the channel's window or memory is full.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit(
         &mut self,
         limits: (usize, usize),
@@ -140,7 +140,7 @@ impl SendQueue {
 
     /// Room for a unit's frame, which is to be kept at once. None: the channel's window or memory
     /// is full.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reserve(&mut self, limits: (usize, usize), held: usize) -> Option<usize> {
         let place = if self.len() < limits.0 {
             self.bytes.alloc(held).or_else(|| self.grow_bytes(held, limits.1))
@@ -183,7 +183,7 @@ impl SendQueue {
         self.fresh += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, place: usize, payload: usize, head: &[u8], copied: &[u8]) {
         let header = self.header(payload);
         let frame = self.bytes.get_mut(place, DATA_LEN + head.len() + copied.len());
@@ -192,7 +192,7 @@ impl SendQueue {
         put(&mut frame[DATA_LEN + head.len()..], copied);
     }
 
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, unit: Unit) {
         if self.len() == self.units.len() {
             self.grow_units();
@@ -255,48 +255,49 @@ impl SendQueue {
 
     #[inline]
     fn fill_fresh(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier) -> Filled {
-        // Neighbours in the byte ring are copied in one go.
-        let (mut run, mut run_len) = (0, 0);
-        let mut stopped = Filled::All;
         while self.fresh < self.next {
-            let at = self.at(self.fresh);
-            let (unit, place) = (&self.units[at], self.units[at].place as usize);
-            if !to.takes(unit) {
+            if self.fill_run(builder, to) {
+                continue;
+            }
+            if self.fresh == self.next || !to.takes(&self.units[self.at(self.fresh)]) {
                 break;
             }
-            if unit.external.len != 0 || unit.held as usize > builder.room() - run_len {
-                builder.push(self.bytes.get(run, run_len));
-                run_len = 0;
-                match self.put(builder, to, self.fresh) {
-                    Filled::All => {
-                        self.fresh += 1;
-                        continue;
-                    }
-                    other => {
-                        stopped = other;
-                        break;
-                    }
-                }
+            match self.put(builder, to, self.fresh) {
+                Filled::All => self.fresh += 1,
+                stopped => return stopped,
             }
-            if !builder.sent.add(self.channel, self.fresh as u32) {
-                stopped = Filled::Full;
-                break;
-            }
-            if run_len == 0 {
-                run = place;
-            } else if run + run_len != place {
-                builder.push(self.bytes.get(run, run_len));
-                (run, run_len) = (place, 0);
-            }
-            let unit = &mut self.units[at];
-            run_len += unit.held as usize;
-            unit.state = State::InFlight;
-            unit.path = to.path;
-            unit.number = to.number as u32;
-            self.fresh += 1;
         }
-        builder.push(self.bytes.get(run, run_len));
-        stopped
+        Filled::All
+    }
+
+    /// Puts fresh units into the datagram that are neighbours in the byte ring, and so are copied
+    /// and noted in one go. False: there is none that goes this way.
+    #[inline]
+    fn fill_run(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier) -> bool {
+        let (first, room) = (self.fresh, builder.room());
+        if !builder.sent.takes(self.channel, first as u32) {
+            return false;
+        }
+        let run = self.units[self.at(first)].place as usize;
+        let (mut id, mut len) = (first, 0);
+        while id < self.next {
+            let at = self.at(id);
+            let unit = &mut self.units[at];
+            let whole = len + unit.held as usize;
+            if unit.external.len != 0 || whole > room || run + len != unit.place as usize || !to.takes(unit) {
+                break;
+            }
+            (unit.state, unit.path, unit.number) = (State::InFlight, to.path, to.number as u32);
+            len = whole;
+            id += 1;
+        }
+        if id == first {
+            return false;
+        }
+        builder.sent.add(self.channel, first as u32, (id - first) as u16);
+        builder.push(self.bytes.get(run, len));
+        self.fresh = id;
+        true
     }
 
     fn put(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier, id: u64) -> Filled {
@@ -305,7 +306,7 @@ impl SendQueue {
         if unit.frame_len() > builder.room() {
             return if unit.frame_len() > to.limit { Filled::TooBig(id) } else { Filled::Full };
         }
-        if !builder.sent.add(self.channel, id as u32) {
+        if !builder.sent.add(self.channel, id as u32, 1) {
             return Filled::Full;
         }
         builder.push(self.bytes.get(unit.place as usize, unit.held as usize));
@@ -346,31 +347,33 @@ impl SendQueue {
         }
     }
 
-    /// The units were delivered. Calls `done` with the token of each for which this is news.
+    /// The units were delivered. Returns for how many this is news, and calls `done` with the token
+    /// of each of them that has one.
     #[inline]
-    pub(super) fn acked(&mut self, span: Span, mut done: impl FnMut(u64)) {
-        let first = self.expand(span.unit);
-        for id in first..first.wrapping_add(span.count.into()) {
-            if id < self.base || id >= self.fresh {
-                continue;
-            }
+    pub(super) fn acked(&mut self, span: Span, mut done: impl FnMut(u64)) -> usize {
+        let (first, mut news) = (self.expand(span.unit), 0);
+        for id in first.max(self.base)..first.wrapping_add(span.count.into()).min(self.fresh) {
             let at = self.at(id);
             let unit = &mut self.units[at];
             if unit.state != State::Acked {
                 unit.state = State::Acked;
-                done(unit.token);
+                news += 1;
+                if unit.token != NO_TOKEN {
+                    done(unit.token);
+                }
             }
         }
-        while self.base < self.fresh {
-            let at = self.at(self.base);
-            if self.units[at].state != State::Acked {
-                break;
-            }
-            self.base += 1;
-            let next = (self.base < self.next).then(|| self.units[self.at(self.base)].place as usize);
-            self.bytes.free_oldest(next);
+        let mut base = self.base;
+        while base < self.fresh && self.units[self.at(base)].state == State::Acked {
+            base += 1;
+        }
+        if base > self.base {
+            let next = (base < self.next).then(|| self.units[self.at(base)].place as usize);
+            self.bytes.free_oldest((base - self.base) as usize, next);
+            self.base = base;
             self.starved = false;
         }
+        news
     }
 
     /// The units with this token that were sent and are not known to have arrived.

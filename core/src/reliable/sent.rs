@@ -23,6 +23,12 @@ impl Span {
     pub(super) fn whole(channel: u8, unit: u32) -> Self {
         Self { unit, count: 1, channel, part: WHOLE }
     }
+
+    /// Whether this whole unit follows the last one of the run.
+    #[inline]
+    fn leads_to(&self, channel: u8, unit: u32) -> bool {
+        self.channel == channel && self.part == WHOLE && self.unit.wrapping_add(self.count.into()) == unit
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,19 +67,23 @@ impl Sent {
         self.spans_used = 1;
     }
 
-    /// Notes a whole unit; false when there is no place left.
+    /// Notes `count` whole units, from this one on; false when there is no place left.
     #[inline]
-    pub(super) fn add(&mut self, channel: u8, unit: u32) -> bool {
+    pub(super) fn add(&mut self, channel: u8, unit: u32, count: u16) -> bool {
         if let Some(last) = self.spans[..usize::from(self.spans_used)].last_mut()
-            && last.channel == channel
-            && last.part == WHOLE
-            && last.unit.wrapping_add(last.count.into()) == unit
-            && last.count < u16::MAX
+            && last.leads_to(channel, unit)
         {
-            last.count += 1;
+            // No datagram has room for 2^16 units.
+            last.count += count;
             return true;
         }
-        self.push(Span::whole(channel, unit))
+        self.push(Span { count, ..Span::whole(channel, unit) })
+    }
+
+    /// Whether whole units from this one on can be noted.
+    #[inline]
+    pub(super) fn takes(&self, channel: u8, unit: u32) -> bool {
+        !self.full() || self.spans[MAX_SPANS - 1].leads_to(channel, unit)
     }
 
     /// Notes a span; false when there is no place left.

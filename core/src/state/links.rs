@@ -15,8 +15,9 @@ pub(crate) struct Links {
     pub(crate) open: Vec<Link>,
     /// The packet engine of each link that needs one.
     pub(crate) datagrams: Vec<Option<Box<Datagrams>>>,
-    /// Whether any does.
+    /// Whether any does, and whether polling for datagrams asks the system.
     pub(crate) with_engines: bool,
+    asks_system: bool,
     /// What each link counts for in the statistics.
     pub(crate) paths: Vec<Path>,
     /// What a link's last poll found.
@@ -37,8 +38,12 @@ pub(crate) struct Links {
 
 impl Links {
     pub(super) fn new(open: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>) -> Self {
+        let asks = |(link, engine): (&Link, &Option<_>)| {
+            engine.is_some() && !link.caps().contains(Caps::QUIET_POLLS)
+        };
         Self {
             with_engines: datagrams.iter().any(Option::is_some),
+            asks_system: open.iter().zip(&datagrams).any(asks),
             datagrams,
             paths: open.iter().map(path_of).collect(),
             open,
@@ -63,6 +68,12 @@ impl Links {
     #[inline(always)]
     pub(crate) fn has_engines(&self) -> bool {
         self.with_engines
+    }
+
+    /// Whether a look for datagrams is a call of the system.
+    #[inline(always)]
+    pub(crate) fn ask_system(&self) -> bool {
+        self.asks_system
     }
 
     /// The link at `index` and its engine, if it has one.

@@ -61,6 +61,8 @@ bitflags! {
         /// Contacts a peer with the first operation that names it, or on the first arrival from it.
         /// Until then [`send_lane`](super::Transport::send_lane) returns null.
         const LATE_CONTACT = 1 << 40;
+        /// Promise: a poll that finds nothing asks the system nothing, but for one in a thousand.
+        const QUIET_POLLS = 1 << 41;
     }
 }
 

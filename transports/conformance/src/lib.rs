@@ -28,6 +28,7 @@ mod harness;
 mod log;
 mod rank;
 mod subject;
+mod system_calls;
 
 pub use harness::{run, run_configured, run_every_case};
 pub use rank::Rank;
@@ -49,6 +50,7 @@ macro_rules! __for_each_case {
             contract::a_nonsense_address_is_refused [];
             contract::an_unknown_peer_is_invalid [];
             contract::a_disconnected_peer_is_invalid [];
+            contract::polls_that_find_nothing_ask_the_system_nothing [QUIET_POLLS];
             messages::short_messages_of_every_length_arrive_whole [AM_SHORT];
             messages::a_short_message_over_the_limit_is_invalid [AM_SHORT];
             messages::packed_messages_of_every_length_arrive_whole [AM_PACKED];

@@ -54,6 +54,11 @@ fn bytes_that_change_before_the_next_poll_are_found() {
 }
 
 #[test]
+fn polls_that_call_the_system_are_found() {
+    says(&found("polls_that_find_nothing_ask_the_system_nothing", pipes::asks::table), "called the system");
+}
+
+#[test]
 fn a_warning_is_found() {
     let text = found("attributes_agree_with_the_table", pipes::warns::table);
     says(&text, "unexpected log lines");

@@ -156,7 +156,8 @@ impl Transport for Hps {
         .union(Caps::GET_ZCOPY)
         .union(Caps::ANY_ADDRESS)
         .union(Caps::AM_SHORT)
-        .union(Caps::FAST_PACKETS);
+        .union(Caps::FAST_PACKETS)
+        .union(Caps::QUIET_POLLS);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = HpsWaiter;
 
@@ -252,6 +253,11 @@ impl Transport for Hps {
         note.extend(self.why_not_past());
         if !self.has_lanes() {
             caps -= Caps::AM_SHORT | Caps::FAST_PACKETS;
+        }
+        // An interface may be polled by calls (`--eth-busy-poll`). If it is not, a round trip takes
+        // a hundredth longer where core looks at it more often (docs/performance.md).
+        if rails.iter().any(|rail| rail.port.is_some()) {
+            caps -= Caps::QUIET_POLLS;
         }
         Attributes { caps, limits, note: note.join(", ") }
     }

@@ -89,6 +89,7 @@ impl Transport for Loopback {
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
         .union(Caps::ANY_ADDRESS)
+        .union(Caps::QUIET_POLLS)
         .union(Caps::SELF_ONLY);
     const DECLARATION: Declaration = declaration::DECLARATION;
     type Waiter = Notifier;

@@ -1,6 +1,7 @@
 //! Consistency of table and instance, and peers that don't exist.
 
 use crate::rank::{Rank, raw};
+use crate::system_calls::Watch;
 use lapis_core::transport::{Caps, Event, Link, RawSlice, RemoteAddr, Status};
 
 pub(crate) fn attributes_agree_with_the_table(r: &mut Rank) {
@@ -109,4 +110,27 @@ pub(crate) fn a_disconnected_peer_is_invalid(r: &mut Rank) {
     r.link_mut().disconnect(peer);
     r.sync("after disconnecting");
     assert!(r.inbox.is_empty(), "something arrived: {:?}", r.inbox);
+}
+
+pub(crate) fn polls_that_find_nothing_ask_the_system_nothing(r: &mut Rank) {
+    const POLLS: usize = 5000;
+    let Some(mut watch) = Watch::begin() else {
+        println!("SKIP this system can't watch a thread's system calls");
+        return;
+    };
+    // SAFETY: a call without arguments.
+    assert!(watch.calls(|| unsafe { libc::syscall(libc::SYS_getppid) }).0, "the watch sees nothing");
+    r.sync_idle("before polling");
+    // What the others' last words bring, and what a transport puts off until it is idle.
+    (0..100).for_each(|_| _ = r.poll());
+    let mut events = [Event::EMPTY; 16];
+    let mut calling = 0;
+    for _ in 0..POLLS {
+        let (called, found) = watch.calls(|| r.link_mut().poll(&mut events));
+        assert_eq!(found, Ok(0), "nobody has sent anything");
+        calling += usize::from(called);
+    }
+    assert!(calling <= POLLS / 1000, "{calling} of {POLLS} polls called the system");
+    drop(watch);
+    r.sync_idle("after polling");
 }

@@ -18,6 +18,7 @@ const LIMITLESS: u32 = 4;
 const REUSED: u32 = 5;
 const WARNS: u32 = 6;
 const LOSES: u32 = 7;
+const ASKS: u32 = 8;
 
 macro_rules! variants {
     ($($module:ident = $name:literal $bug:expr),* $(,)?) => {
@@ -72,8 +73,13 @@ impl<const BUG: u32> Pipes<BUG> {
 impl<const BUG: u32> Transport for Pipes<BUG> {
     const NAME: &'static str = "pipes";
     const VERSION: &'static str = "0.0.1";
-    const CAPS: Caps =
-        Caps::AM_SHORT.union(Caps::WAIT).union(Caps::RELIABLE).union(Caps::ORDERED).union(Caps::LOCAL_ONLY);
+    const CAPS: Caps = Caps::AM_SHORT
+        .union(Caps::WAIT)
+        .union(Caps::RELIABLE)
+        .union(Caps::ORDERED)
+        .union(Caps::LOCAL_ONLY)
+        // Its polls ask the socket.
+        .union(if BUG == ASKS { Caps::QUIET_POLLS } else { Caps::empty() });
     type Waiter = Sockets;
 
     fn open(host: Host, p: &OpenParams<'_>) -> Result<(Self, Sockets), TransportError> {
@@ -204,4 +210,5 @@ variants! {
     reused = "pipesreused" super::REUSED,
     warns = "pipeswarns" super::WARNS,
     loses = "pipesloses" super::LOSES,
+    asks = "pipesasks" super::ASKS,
 }
