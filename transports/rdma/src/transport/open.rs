@@ -97,6 +97,7 @@ fn finish(
         secret: *params.secret,
         peers: Peers::new(params.tasks),
         to_tell: VecDeque::new(),
+        tell_now: false,
         news: Vec::new(),
         lost: VecDeque::new(),
         early: VecDeque::new(),
@@ -118,6 +119,7 @@ fn finish(
         sleeps,
         library: library.version(),
         rest,
+        looked: false,
     };
     Ok((this, RdmaWaiter(bell)))
 }
