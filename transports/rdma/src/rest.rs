@@ -3,8 +3,8 @@
 //! Over the shm provider of libfabric before 1.18 each look that finds something takes the lock
 //! with which peers send to this task, and holds it until all that has come is copied. A sender
 //! that waits for the lock reads its cache line over and over, which doubles the time of that copy:
-//! the line holds a count that changes with each message. So the receiver rests until the sender has
-//! used up its credit, if that does not take too long, and gives it new credit after the look.
+//! the line holds a count that changes with each message. So the receiver rests until the sender
+//! has used up its credit, if that does not take too long, and gives it new credit after the look.
 //!
 //! Over TCP each look takes the connection's lock, and the system answers some with a packet that
 //! the sender has to handle amid its next message. A receiver that looks for one message after the
@@ -35,7 +35,7 @@ pub(crate) struct StreamRest {
     length: Option<Length>,
     /// Messages since something was sent.
     unanswered: u32,
-    /// What the last look has brought, if that was all that there was.
+    /// What has come since the last rest, if that was all that there was.
     caught_up_with: u32,
 }
 
@@ -58,10 +58,14 @@ impl StreamRest {
         self.unanswered = self.unanswered.saturating_add(messages as u32);
     }
 
-    /// A look has brought so much.
+    /// A look at one of the queues has brought so much.
     #[inline]
     pub(crate) fn looked(&mut self, read: Read, found: usize) {
-        self.caught_up_with = if read == Read::All { found as u32 } else { 0 };
+        match read {
+            Read::All => self.caught_up_with += found as u32,
+            Read::Some => self.caught_up_with = 0,
+            Read::Nothing => {}
+        }
     }
 
     /// How long to rest before the next look.
@@ -72,7 +76,7 @@ impl StreamRest {
         Some((length.each * messages).min(length.most))
     }
 
-    /// Rests before a look, if it is the first one after the receiver has caught up.
+    /// Rests before looks, if they are the first ones after the receiver has caught up.
     #[inline]
     pub(crate) fn rest(&mut self) {
         if let Some(length) = self.due() {

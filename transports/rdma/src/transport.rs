@@ -438,6 +438,9 @@ impl Transport for Rdma {
             return 0;
         }
         (self.refused, self.looked) = (false, false);
+        if self.rails.iter().all(|rail| rail.batch.is_empty()) {
+            self.rest.rest();
+        }
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();

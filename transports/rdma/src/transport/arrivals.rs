@@ -313,7 +313,6 @@ impl Rdma {
             if !may_look || r.receiver.is_stopped() {
                 break;
             }
-            self.rest.rest();
             let read = r.endpoint.queue().read(&mut r.batch);
             self.looked = true;
             self.rest.looked(read, r.batch.len());

@@ -84,8 +84,7 @@ fn finish(
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
-    let rest = StreamRest::new(rails[0].endpoint.rest_of_streams());
-    let now = Instant::now();
+    let (rest, now) = (StreamRest::new(rails[0].endpoint.rest_of_streams()), Instant::now());
     let this = Rdma {
         memory,
         slots: SlotsOfPeers::default(),
