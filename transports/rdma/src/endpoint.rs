@@ -12,6 +12,7 @@ use crate::ffi::{
 use crate::library::{Info, Library, close};
 use crate::provider;
 use crate::queue::Queue;
+use crate::rest::Length;
 use lapis_core::transport::TransportError;
 use one_sided::OneSided;
 use std::ffi::{CString, c_void};
@@ -405,14 +406,15 @@ impl Endpoint {
     }
 
     /// How long the receiver of a stream should let messages gather between two looks, where each
-    /// look costs the sender time. Over shm a dozen are written meanwhile, over TCP one or two;
-    /// longer rests gain nothing.
-    pub(crate) fn rest_of_streams(&self) -> Option<Duration> {
-        match self.provider().as_str() {
-            "shm" => Some(Duration::from_nanos(1500)),
-            "tcp;ofi_rxm" => Some(Duration::from_micros(5)),
-            _ => None,
-        }
+    /// look costs the sender time: over TCP, while one or two are written; over shm with the lock
+    /// that libfabric had before 1.18, while half a window is written.
+    pub(crate) fn rest_of_streams(&self) -> Option<Length> {
+        let (each, most) = match self.provider().as_str() {
+            "shm" if self.library.version() < (1, 18) => (250, 5000),
+            "tcp;ofi_rxm" => (5000, 5000),
+            _ => return None,
+        };
+        Some(Length { each: Duration::from_nanos(each), most: Duration::from_nanos(most) })
     }
 
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.

@@ -8,8 +8,11 @@ use crate::stripes::FAILURES;
 use lapis_core::transport::PeerId;
 use std::time::Instant;
 
-/// After so many consumed messages that nothing told the peer of, it is told by a message.
+/// After so many consumed messages that nothing told the peer of, it is told by a message, with the
+/// next look for messages.
 const TELL_AFTER: u32 = WINDOW / 4;
+/// After so many, at once.
+const TELL_NOW: u32 = WINDOW / 4 * 3;
 /// Messages are written to slots as long as fewer than so many are under way.
 const FEW: u32 = 8;
 /// A peer that has sent so many messages is offered slots.
@@ -57,6 +60,17 @@ pub(crate) struct Peer {
     /// Its messages that we have consumed, and how many of them it knows to be.
     consumed: u32,
     told: u32,
+}
+
+/// How many consumed messages a peer has just come to not know to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untold {
+    /// Nothing is to be done about them, or has been done.
+    Few,
+    /// It should be told with the next look for messages.
+    Many,
+    /// It should be told at once.
+    Most,
 }
 
 /// A question over all paths, whether they work.
@@ -229,6 +243,11 @@ impl Peer {
         self.told = told;
     }
 
+    /// Whether it does not know all that we have consumed.
+    pub(crate) fn has_untold(&self) -> bool {
+        self.told != self.consumed
+    }
+
     /// It has been told what we have consumed.
     pub(crate) fn count_told(&mut self) {
         self.told = self.consumed;
@@ -258,11 +277,15 @@ impl Peer {
         self.news = None;
     }
 
-    /// A message of its was consumed. Whether it should be told now.
+    /// A message of its was consumed.
     #[inline]
-    pub(crate) fn count_consumed(&mut self) -> bool {
+    pub(crate) fn count_consumed(&mut self) -> Untold {
         self.consumed = self.consumed.wrapping_add(1);
-        self.consumed.wrapping_sub(self.told) == TELL_AFTER
+        match self.consumed.wrapping_sub(self.told) {
+            TELL_AFTER => Untold::Many,
+            TELL_NOW => Untold::Most,
+            _ => Untold::Few,
+        }
     }
 
     /// Whether it has just sent so many messages that it may be offered slots.
@@ -458,21 +481,20 @@ mod tests {
         let mut peer = peer(1);
         let told = (0..WINDOW).filter(|_| {
             peer.count_put();
-            peer.count_consumed()
+            peer.count_consumed() == Untold::Many
         });
         assert_eq!(told.count(), 1, "it is due once, until somebody tells");
     }
 
     #[test]
-    fn a_peer_is_told_once_in_a_quarter_of_its_window() {
-        let mut peer = peer(1);
-        let told = (0..WINDOW).filter(|_| {
-            let tell = peer.count_consumed();
-            if tell {
-                peer.count_told();
+    fn a_peer_is_told_once_in_a_quarter_of_its_window_and_at_once_after_three() {
+        for (due, every) in [(Untold::Many, TELL_AFTER), (Untold::Most, TELL_NOW)] {
+            let mut peer = peer(1);
+            for n in 1..=WINDOW {
+                let untold = peer.count_consumed();
+                assert_eq!(untold == due, n % every == 0, "message {n}");
+                (untold == due).then(|| peer.count_told());
             }
-            tell
-        });
-        assert_eq!(told.count(), 4);
+        }
     }
 }

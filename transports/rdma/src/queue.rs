@@ -5,6 +5,7 @@ use crate::ffi::{
     FI_REMOTE_WRITE, FI_RMA, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE, fi_cq_attr, fi_cq_data_entry,
     fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain, fid_fabric,
 };
+use crate::header::WINDOW;
 use crate::library::close;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -110,19 +111,18 @@ impl Queue {
         self.cq.cast()
     }
 
-    /// Reads up to `most` completions into a batch.
+    /// Reads completions into a batch, which is empty.
     #[inline]
-    pub(crate) fn read(&mut self, batch: &mut Batch, most: usize) -> Read {
-        let most = most.min(BATCH);
+    pub(crate) fn read(&mut self, batch: &mut Batch) -> Read {
         // SAFETY: the queue is open and has entries of this format; at most as many are written.
         let found = unsafe {
             let Some(read) = (*(*self.cq).ops).read else { return Read::Nothing };
-            read(self.cq, batch.entries.as_mut_ptr().cast(), most)
+            read(self.cq, batch.entries.as_mut_ptr().cast(), BATCH)
         };
-        batch.found = usize::try_from(found).unwrap_or(0).min(most);
+        (batch.next, batch.found) = (0, usize::try_from(found).unwrap_or(0).min(BATCH));
         match batch.found {
             0 => self.read_failure(batch, found),
-            all if all < most => Read::All,
+            all if all < BATCH => Read::All,
             _ => Read::Some,
         }
     }
@@ -163,39 +163,69 @@ impl Queue {
     }
 }
 
-/// Completions that are read at a time.
-const BATCH: usize = 16;
+/// Completions that are read at a time: a window of messages. Over shm each read lets messages into
+/// the queue, for which it excludes their sender; so one that brings many is cheaper than several.
+const BATCH: usize = WINDOW as usize;
 
-/// What a read of the queue brings. It is there for each poll, most of which find nothing: so its
-/// memory is not prepared.
+/// What a read of the queue has brought, in its order.
 pub(crate) struct Batch {
-    entries: [MaybeUninit<fi_cq_data_entry>; BATCH],
+    entries: Box<[MaybeUninit<fi_cq_data_entry>; BATCH]>,
+    /// The next entry to look at, and how many there are.
+    next: usize,
     found: usize,
+    /// The end of a buffer that came with the message before.
+    released: Option<Completion>,
     failure: Option<Completion>,
 }
 
 impl Batch {
-    #[inline]
+    /// An empty one.
     pub(crate) fn new() -> Self {
-        Self { entries: [const { MaybeUninit::uninit() }; BATCH], found: 0, failure: None }
+        let entries = Box::new([const { MaybeUninit::uninit() }; BATCH]);
+        Self { entries, next: 0, found: 0, released: None, failure: None }
     }
 
-    /// What it has brought, in its order.
+    /// How many entries have not been looked at.
     #[inline]
-    pub(crate) fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let failure = self.failure.take();
-        // SAFETY: libfabric has written so many.
-        let entry = |entry: &MaybeUninit<_>| completions_of(unsafe { entry.assume_init_ref() });
-        self.entries[..self.found].iter().flat_map(entry).chain(failure)
+    pub(crate) fn len(&self) -> usize {
+        self.found - self.next
+    }
+
+    /// Whether nothing is left.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0 && self.released.is_none() && self.failure.is_none()
+    }
+
+    /// Takes the next one.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Completion> {
+        if self.released.is_some() {
+            return self.released.take();
+        }
+        while self.next < self.found {
+            // SAFETY: libfabric has written so many.
+            let entry = unsafe { self.entries[self.next].assume_init_ref() };
+            self.next += 1;
+            let (first, released) = completions_of(entry);
+            if first.is_some() {
+                self.released = released;
+                return first;
+            }
+            if released.is_some() {
+                return released;
+            }
+        }
+        self.failure.take()
     }
 }
 
 /// A message may come with the end of its buffer.
 #[inline]
-fn completions_of(entry: &fi_cq_data_entry) -> impl Iterator<Item = Completion> + use<> {
+fn completions_of(entry: &fi_cq_data_entry) -> (Option<Completion>, Option<Completion>) {
     let (context, has) = (entry.op_context, |flag| entry.flags & u64::from(flag) != 0);
     let mark = has(FI_REMOTE_CQ_DATA).then_some(entry.data);
-    let (first, second) = if has(FI_REMOTE_WRITE) {
+    if has(FI_REMOTE_WRITE) {
         (mark.map(|mark| Completion::Landed { mark }), None)
     } else if has(FI_RMA) {
         (Some(Completion::Moved { context }), None)
@@ -205,8 +235,7 @@ fn completions_of(entry: &fi_cq_data_entry) -> impl Iterator<Item = Completion> 
         let received = Completion::Received { bytes: entry.buf.cast(), len: entry.len, mark };
         let released = has(FI_MULTI_RECV).then_some(Completion::Released { context });
         ((has(FI_RECV) && entry.len > 0).then_some(received), released)
-    };
-    first.into_iter().chain(second)
+    }
 }
 
 /// What an answer of a reading function says of the queue, if it is not the number of entries.

@@ -4,6 +4,7 @@ use crate::address::{self, Entry};
 use crate::endpoint::Endpoint;
 use crate::ffi::fi_addr_t;
 use crate::library::{Info, Library};
+use crate::queue::Batch;
 use crate::receive::Receiver;
 use crate::send::{SIZE, Sender, Traffic};
 use crate::transfer::{Ended, Transfers};
@@ -33,6 +34,8 @@ pub(crate) struct Rail {
     pub(crate) refusals: u32,
     /// What has come.
     pub(crate) received: Traffic,
+    /// What a look has found and nobody has dealt with yet.
+    pub(crate) batch: Batch,
 }
 
 impl Rail {
@@ -52,9 +55,21 @@ impl Rail {
             endpoint.check("posting receive buffers", -code)?;
         }
         let transfers = Transfers::new(at, BOUNCE_KEY);
+        let (received, batch) = (Traffic::default(), Batch::new());
         let (life, closed, broken, refusals) = (0, false, false, 0);
-        let received = Traffic::default();
-        Ok(Self { sender, receiver, transfers, endpoint, entry, life, closed, broken, refusals, received })
+        Ok(Self {
+            sender,
+            receiver,
+            transfers,
+            endpoint,
+            entry,
+            life,
+            closed,
+            broken,
+            refusals,
+            received,
+            batch,
+        })
     }
 
     /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory
@@ -64,6 +79,8 @@ impl Rail {
             self.endpoint.close_all();
             self.life += 1;
         }
+        // It names buffers and operations that are free from here on.
+        self.batch = Batch::new();
         self.sender.reset();
         self.receiver.reset();
         while let Some(one) = self.transfers.end_any(code) {

@@ -14,7 +14,7 @@ pub(crate) const SIZE: usize = 8192;
 /// Longest payload.
 pub(crate) const LONGEST: usize = SIZE - header::LEN;
 const COUNT: usize = 256;
-/// Injected messages are put together on the stack; longer ones take a buffer.
+/// The longest message that is injected, whatever the provider's limit.
 const LONGEST_INJECTED: usize = 256;
 
 /// A message on its way.
@@ -43,6 +43,8 @@ pub(crate) struct Sender {
     /// nothing leaves room for the others.
     waiting: VecDeque<usize>,
     inject: usize,
+    /// Where injected messages are put together; longer ones take a buffer.
+    scratch: Box<[u8; LONGEST_INJECTED]>,
     /// Whether injected messages have the short form of the header.
     short: bool,
     /// What libfabric has taken so far.
@@ -75,6 +77,7 @@ impl Sender {
             ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
             waiting: VecDeque::with_capacity(COUNT),
             inject: endpoint.inject_size().min(LONGEST_INJECTED),
+            scratch: Box::new([0; LONGEST_INJECTED]),
             short: endpoint.carries_marks() && tasks as usize <= Mark::TASKS,
             sent: Traffic::default(),
         })
@@ -127,12 +130,12 @@ impl Sender {
         if len > self.inject || self.waits_for(peer) {
             return Err(Refused::Busy);
         }
-        let mut message = [0; LONGEST_INJECTED];
+        let scratch = &mut self.scratch;
         let injected = if short {
             let (mark, word) = head.encode_short();
-            endpoint.inject_marked(assemble(&mut message, &word, parts), mark.encode(), to)
+            endpoint.inject_marked(assemble(scratch, &word, parts), mark.encode(), to)
         } else {
-            endpoint.inject(assemble(&mut message, &head.encode(), parts), to)
+            endpoint.inject(assemble(scratch, &head.encode(), parts), to)
         };
         if short && injected == Err(libc::ENOSYS) {
             // This provider carries marks beside writes alone.
@@ -178,8 +181,8 @@ impl Sender {
         if len > self.inject {
             return Err(Refused::Busy);
         }
-        let mut message = [0; LONGEST_INJECTED];
-        let injected = endpoint.inject(assemble(&mut message, &head.encode(), [payload, &[]]), to);
+        let message = assemble(&mut self.scratch, &head.encode(), [payload, &[]]);
+        let injected = endpoint.inject(message, to);
         self.injected(len, injected)
     }
 
@@ -280,14 +283,18 @@ impl Sender {
     }
 }
 
-/// Puts a message together on the stack. What follows the payload is zeros already.
+/// Puts a message together.
 #[inline]
 fn assemble<'a>(message: &'a mut [u8; LONGEST_INJECTED], header: &[u8], parts: [&[u8]; 2]) -> &'a [u8] {
+    let message = &mut message[..header.len() + padded(parts[0].len() + parts[1].len())];
     let (before, payload) = message.split_at_mut(header.len());
+    // What follows the payload within its last word is zeros.
+    if let Some(word) = payload.last_chunk_mut::<8>() {
+        *word = [0; 8];
+    }
     before.copy_from_slice(header);
     join(payload, parts);
-    let len = header.len() + padded(parts[0].len() + parts[1].len());
-    &message[..len]
+    message
 }
 
 /// Writes two parts one behind the other.

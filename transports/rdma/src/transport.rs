@@ -1,6 +1,7 @@
 //! The contract.
 
 mod arrivals;
+mod credits;
 mod failover;
 mod listening;
 mod loss;
@@ -54,6 +55,8 @@ pub struct Rdma {
     peers: Peers,
     /// Peers that should be told what we have consumed, by messages that had no room yet.
     to_tell: VecDeque<PeerId>,
+    /// One of them has little credit left.
+    tell_now: bool,
     /// Peers that are to be told that they were given up.
     news: Vec<PeerId>,
     /// Peers that were lost and that core does not know to be.
@@ -94,6 +97,8 @@ pub struct Rdma {
     library: (u32, u32),
     /// Where a look for messages costs their senders time.
     rest: StreamRest,
+    /// Whether this poll has looked for messages: else it hands on what an earlier one has found.
+    looked: bool,
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
@@ -101,8 +106,10 @@ pub struct Rdma {
 unsafe impl Send for Rdma {}
 
 impl Rdma {
-    /// What precedes the next message to a peer, or why there can be none now.
-    #[inline]
+    /// What precedes the next message to a peer, or why there can be none now. A header that is
+    /// handed over in memory is read there in other pieces than it was written, for which the
+    /// processor waits until all earlier stores are done, in a stream those to the peer's memory.
+    #[inline(always)]
     fn next_header(&mut self, peer: PeerId, len: usize) -> Result<(Header, (usize, u64)), Status> {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
@@ -230,27 +237,6 @@ impl Rdma {
                 self.lose(peer, code);
                 Status::PeerDown
             }
-        }
-    }
-
-    /// Sends peers their credits for consumed messages, as far as there is room.
-    #[inline]
-    fn send_credits(&mut self) {
-        if self.slots.has_offers() {
-            self.offer_slots();
-        }
-        while let Some(&peer) = self.to_tell.front() {
-            let source = self.me.task;
-            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
-                let (head, (rail, to)) = (p.header(source, Kind::Ack, 0), p.way());
-                let r = &mut self.rails[rail];
-                match r.sender.send(&mut r.endpoint, (peer, to), &head, [&[], &[]]) {
-                    Ok(()) => p.count_told(),
-                    Err(Refused::Busy) => return,
-                    Err(Refused::Failed(code)) => self.send_failed(peer, rail, code),
-                }
-            }
-            self.to_tell.pop_front();
         }
     }
 }
@@ -451,15 +437,19 @@ impl Transport for Rdma {
         if events.is_empty() {
             return 0;
         }
-        self.refused = false;
-        self.rest.rest();
+        (self.refused, self.looked) = (false, false);
+        if self.rails.iter().all(|rail| rail.batch.is_empty()) {
+            self.rest.rest();
+        }
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
         self.check_paths();
         let n = self.gather(events);
-        self.rest.received(n, events.len());
-        self.send_credits();
+        self.rest.received(n);
+        if self.looked || self.tell_now {
+            self.send_credits();
+        }
         self.spread_news();
         self.stay_watchful();
         n

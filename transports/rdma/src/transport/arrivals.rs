@@ -3,7 +3,7 @@
 use super::Rdma;
 use crate::header::{self, Header, Kind, Mark};
 use crate::peers::Peer;
-use crate::queue::{Batch, Completion, Read};
+use crate::queue::{Completion, Read};
 use crate::rail::Rail;
 use lapis_core::transport::Event;
 use std::time::Duration;
@@ -114,10 +114,8 @@ impl Rdma {
         if head.kind == Kind::Ack {
             return None;
         }
-        if peer.count_consumed() {
-            self.to_tell.push_back(head.source);
-        }
-        if peer.is_due_for_slots() {
+        self.count_consumed(head.source);
+        if self.peers.get(head.source).is_some_and(Peer::is_due_for_slots) {
             self.give_slots(head.source);
         }
         Some(Event::message(head.source, bytes.wrapping_add(before), head.length))
@@ -135,8 +133,8 @@ impl Rdma {
             // What was lost before it is known.
         } else if !peer.is_followed_by(mark) {
             self.tear(mark.source, mark.number);
-        } else if peer.count_consumed() {
-            self.to_tell.push_back(mark.source);
+        } else {
+            self.count_consumed(mark.source);
         }
         if self.peers.get(mark.source).is_some_and(Peer::is_due_for_slots) {
             self.give_slots(mark.source);
@@ -293,27 +291,33 @@ impl Rdma {
         ended | self.empty_slots(sink, quiet)
     }
 
-    /// The same of one rail.
+    /// The same of one rail. What an earlier look has found comes first, and then no other look
+    /// follows at once.
     #[inline]
     fn collect_of(&mut self, rail: usize, sink: &mut Sink<'_>, most: usize) -> bool {
         let (mut left, mut ended) = (most, false);
+        let mut may_look = self.rails[rail].batch.is_empty();
         while left > 0 {
             let r = &mut self.rails[rail];
             if r.closed {
                 break;
             }
-            let mut batch = Batch::new();
-            let read = r.endpoint.queue().read(&mut batch, left);
-            ended |= read != Read::Nothing;
-            for completion in batch.completions() {
+            if let Some(completion) = r.batch.next() {
+                ended = true;
                 if let Some(event) = self.take(rail, completion, sink) {
                     self.give(event, sink);
                     left -= 1;
                 }
+                continue;
             }
-            if read != Read::Some || self.rails[rail].receiver.is_stopped() {
+            if !may_look || r.receiver.is_stopped() {
                 break;
             }
+            let read = r.endpoint.queue().read(&mut r.batch);
+            self.looked = true;
+            self.rest.looked(read, r.batch.len());
+            ended |= read != Read::Nothing;
+            may_look = read == Read::Some;
         }
         ended
     }

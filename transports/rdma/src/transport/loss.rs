@@ -183,7 +183,7 @@ impl Rdma {
         self.slots.let_go();
         for at in 0..self.rails.len() {
             let rail = &mut self.rails[at];
-            if rail.closed {
+            if rail.closed || !rail.batch.is_empty() {
                 continue;
             }
             match rail.receiver.post(&mut rail.endpoint) {

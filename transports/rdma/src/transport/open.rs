@@ -84,8 +84,7 @@ fn finish(
     }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
-    let rest = StreamRest::new(rails[0].endpoint.rest_of_streams());
-    let now = Instant::now();
+    let (rest, now) = (StreamRest::new(rails[0].endpoint.rest_of_streams()), Instant::now());
     let this = Rdma {
         memory,
         slots: SlotsOfPeers::default(),
@@ -97,6 +96,7 @@ fn finish(
         secret: *params.secret,
         peers: Peers::new(params.tasks),
         to_tell: VecDeque::new(),
+        tell_now: false,
         news: Vec::new(),
         lost: VecDeque::new(),
         early: VecDeque::new(),
@@ -118,6 +118,7 @@ fn finish(
         sleeps,
         library: library.version(),
         rest,
+        looked: false,
     };
     Ok((this, RdmaWaiter(bell)))
 }

@@ -206,9 +206,7 @@ impl Rdma {
             if !p.count_acked(found.acked) {
                 self.host.debug(format_args!("a message with a wrong count was dropped"));
             }
-            if p.count_consumed() {
-                self.to_tell.push_back(peer);
-            }
+            self.count_consumed(peer);
             let Some(RawSlice { ptr, len }) = found.payload else { continue };
             self.rails[0].received.count(slots::written(len));
             self.give_from_slot(Event::message(peer, ptr, len as u32), sink);
