@@ -1,7 +1,6 @@
 //! Whether code calls the system: the kernel tells, by a signal before each call of the thread
 //! (`PR_SET_SYSCALL_USER_DISPATCH`, prctl(2)). The call is then made after all.
 
-use lapis_core::sync::{AtomicU8, Ordering};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Once;
@@ -17,7 +16,7 @@ const TOLD: u8 = 1;
 
 thread_local! {
     // tidy-allow(statics): the kernel and the signal's handler know each thread's by its address.
-    static SELECTOR: AtomicU8 = const { AtomicU8::new(MADE) };
+    static SELECTOR: Cell<u8> = const { Cell::new(MADE) };
     // tidy-allow(statics): as long as a thread is watched, another watch of it would end the first.
     static WATCHED: Cell<bool> = const { Cell::new(false) };
 }
@@ -35,7 +34,7 @@ impl Watch {
             return None;
         }
         HANDLER.call_once(install);
-        let selector = SELECTOR.with(std::ptr::from_ref);
+        let selector = SELECTOR.with(Cell::as_ptr);
         // SAFETY: the selector lives as long as the thread, and the watch ends before.
         let begun = unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, ON, 0usize, 0usize, selector) };
         WATCHED.set(begun == 0);
@@ -44,16 +43,26 @@ impl Watch {
 
     /// Runs something. Answers whether it has called the system, and what it gave.
     pub(crate) fn calls<R>(&mut self, of: impl FnOnce() -> R) -> (bool, R) {
-        SELECTOR.with(|selector| selector.store(TOLD, Ordering::Relaxed));
+        select(TOLD);
         let result = of();
-        let before = SELECTOR.with(|selector| selector.swap(MADE, Ordering::Relaxed));
-        (before == MADE, result)
+        // SAFETY: this thread's own, which is initialised.
+        let now = SELECTOR.with(|selector| unsafe { selector.as_ptr().read_volatile() });
+        select(MADE);
+        (now == MADE, result)
     }
+}
+
+/// Tells the kernel what is to become of the thread's calls from here on. Volatile: the kernel reads
+/// it, and the signal's handler interrupts the thread and writes it.
+fn select(what: u8) {
+    // SAFETY: this thread's own, which only it and its signal handler touch, and no reference to it
+    // is kept.
+    SELECTOR.with(|selector| unsafe { selector.as_ptr().write_volatile(what) });
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        SELECTOR.with(|selector| selector.store(MADE, Ordering::Relaxed));
+        select(MADE);
         // SAFETY: nothing of the thread's is named any more.
         unsafe { libc::prctl(PR_SET_SYSCALL_USER_DISPATCH, OFF, 0usize, 0usize, 0usize) };
         WATCHED.set(false);
@@ -73,7 +82,7 @@ fn install() {
 /// A call was about to be made: it is noted, and made when this returns.
 extern "C" fn told(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // This function returns by a call, too.
-    SELECTOR.with(|selector| selector.store(MADE, Ordering::Relaxed));
+    select(MADE);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the kernel gives the interrupted thread's registers. The program counter is behind
     // the instruction of the call, two bytes long, whose number is still in its register.
