@@ -46,9 +46,8 @@ impl ReceiveLane {
         // the position is told lives as long as the lane.
         unsafe {
             self.give_back();
-            let next = self.position.wrapping_add(1);
             match self.find() {
-                (slot, Found::InSlot(len)) => match self.take_found(slot, len, next) {
+                (slot, Found::InSlot(len)) => match self.take_found(slot, len) {
                     Some((data, len)) => Taken::Message { data, len, mailbox: null_mut() },
                     None => Taken::Left,
                 },
@@ -72,13 +71,13 @@ impl ReceiveLane {
         // SAFETY: this function demands what `take` does.
         unsafe {
             self.give_back();
-            // Found before the slot is read, after which the lane's fields would be read again. The
-            // slot that is being taken counts.
-            let (next, ahead) = (self.position.wrapping_add(1), self.slot(AHEAD + 1));
+            // The slot that is being taken counts. Found before the slot is read, after which the
+            // lane's fields would be read again.
+            let ahead = self.slot(AHEAD + 1);
             match self.find() {
                 (slot, Found::InSlot(len)) => {
                     prefetch_slot(ahead);
-                    self.take_found(slot, len, next)
+                    self.take_found(slot, len)
                 }
                 _ => None,
             }
@@ -86,24 +85,23 @@ impl ReceiveLane {
     }
 
     /// Takes the message of `len` bytes that the slot has or announces, unless that can't be.
-    /// `next` is the position behind it.
     ///
     /// # Safety
     /// [`find`](Self::find) has just found it.
     #[inline(always)]
-    unsafe fn take_found(&mut self, slot: *const Slot, len: usize, next: u64) -> Option<(*const u8, usize)> {
+    unsafe fn take_found(&mut self, slot: *const Slot, len: usize) -> Option<(*const u8, usize)> {
         // SAFETY: the message was found there, and the lane is alive; the word where the position
         // is told lives as long.
         unsafe {
             let data = if len <= INLINE {
-                self.position = next;
+                self.step();
                 Payload::for_read(&raw const (*slot).payload)
             } else if len <= self.data.longest {
-                self.take_data_before(len, next)
+                self.take_data(len)
             } else {
                 return None;
             };
-            (*self.told).store(next, Ordering::Relaxed);
+            (*self.told).store(self.position, Ordering::Relaxed);
             Some((data, len))
         }
     }
@@ -163,7 +161,7 @@ impl ReceiveLane {
     #[inline(always)]
     pub unsafe fn take_slot(&mut self) -> *mut u8 {
         let slot = self.slot(0);
-        self.position = self.position.wrapping_add(1);
+        self.step();
         // SAFETY: a message was found there, so that the slot is alive.
         unsafe { Payload::for_read(&raw const (*slot).payload) }
     }
@@ -176,23 +174,19 @@ impl ReceiveLane {
     /// data ring's longest.
     #[inline]
     pub unsafe fn take_data(&mut self, len: usize) -> *mut u8 {
-        // SAFETY: this function demands what that one does.
-        unsafe { self.take_data_before(len, self.position.wrapping_add(1)) }
-    }
-
-    /// The same with the position behind it.
-    ///
-    /// # Safety
-    /// As for [`take_data`](Self::take_data).
-    #[inline(always)]
-    unsafe fn take_data_before(&mut self, len: usize, next: u64) -> *mut u8 {
-        self.position = next;
+        self.step();
         // SAFETY: a message of this length was announced.
         let (data, is_due) = unsafe { self.data.take(len) };
         if is_due {
-            self.due = next;
+            self.due = self.position;
         }
         data
+    }
+
+    /// Goes past a slot.
+    #[inline(always)]
+    fn step(&mut self) {
+        self.position = self.position.wrapping_add(1);
     }
 
     /// Gives back what was taken, if that is worth telling the sender.
