@@ -52,8 +52,8 @@ impl Watch {
     }
 }
 
-/// Tells the kernel what is to become of the thread's calls from here on. Volatile: the kernel reads
-/// it, and the signal's handler interrupts the thread and writes it.
+/// Tells the kernel what is to become of the thread's calls from here on. Volatile, because the
+/// kernel reads it, and the signal's handler interrupts the thread and writes it.
 fn select(what: u8) {
     // SAFETY: this thread's own, which only it and its signal handler touch, and no reference to it
     // is kept.
