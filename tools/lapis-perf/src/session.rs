@@ -249,7 +249,7 @@ impl Inbox {
 
     #[inline]
     fn take(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
-        if message.data().is_some() || message.len == 0 {
+        if message.data().is_some() {
             if message.len == 0 {
                 bump(&self.empty);
             }

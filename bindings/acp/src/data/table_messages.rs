@@ -50,8 +50,8 @@ fn answered(process: &'static Process, message: &Incoming<'_>) -> Option<Deliver
         let found = Found { elem, slot, key, extra, done: done == 1, data };
         process.data.finds.answer(question, Error::of_code(code).map(|()| found));
     };
-    if message.data().is_some() || message.len == 0 {
-        answer(message.data().unwrap_or_default().to_vec());
+    if let Some(data) = message.data() {
+        answer(data.to_vec());
         return Some(Delivery::bury());
     }
     Some(with_bytes(message, answer))
