@@ -56,6 +56,8 @@ optimizations! {
     StorePolicy = "store_policy",
     /// Short messages' part of the data ring.
     RingParts = "ring_parts",
+    /// Gaps in the data ring behind messages that are not of a stream.
+    RingGaps = "ring_gaps",
     /// Copies of long messages by wide loads and stores of our own.
     WideCopies = "wide_copies",
     /// Choosing between copies by the kernel and packets by their times.
@@ -112,12 +114,12 @@ pub const fn without(_: Optimization) -> bool {
 #[inline(always)]
 #[cfg(lapis_ablation)]
 pub fn without(which: Optimization) -> bool {
-    static OFF: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    static OFF: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     OFF.get_or_init(off) >> which as u32 & 1 == 1
 }
 
 #[cfg(lapis_ablation)]
-fn off() -> u32 {
+fn off() -> u64 {
     let names = std::env::var("ABLATE").unwrap_or_default();
     let bit = |name: &str| {
         let known = Optimization::ALL.iter().find(|o| o.name() == name);
@@ -136,7 +138,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Optimization::ALL.len());
-        assert!(names.len() <= u32::BITS as usize);
+        assert!(names.len() <= u64::BITS as usize);
         assert!(!without(Optimization::MailboxLine));
     }
 }

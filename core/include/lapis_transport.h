@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 12u
+#define LAPIS_ABI_MINOR 13u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -208,7 +208,8 @@ typedef struct {
 
 /* Since minor 5: the data ring of a lane, for messages of more than 184 bytes. Both ends compute from the lengths alone where a
    message is. It begins at a multiple of 64 bytes and does not wrap: at the next position, a, modulo size, unless it would pass the
-   end of the part that messages of its length keep to (or of the ring, if a is beyond that part); then at the next multiple of size. */
+   end of the part that messages of its length keep to (or of the ring, if a is beyond that part); then at the next multiple of size.
+   Since minor 13: if the highest bit of the length in the slot is set, 1024 more bytes of the ring, behind it, belong to it. */
 typedef struct {
     size_t below; /* of messages shorter than this */
     size_t part;  /* the bytes that they keep to, from the ring's beginning on */

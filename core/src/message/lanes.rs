@@ -7,6 +7,7 @@ use crate::Context;
 use crate::context::State;
 use crate::context::{Held, Locked, ShortSection};
 use crate::error::Result;
+use crate::state::Peer;
 use crate::stats::Path;
 use crate::transport::lane::{INLINE, SendLane, copy_short};
 use crate::transport::{PeerId, Status};
@@ -69,6 +70,7 @@ impl State {
         let peer = self.peers.get_mut(message.target)?;
         let lane = peer.lane?.as_ptr();
         let before = message.before();
+        let alone = self.links.inbound.was_answered();
         if data.len() as u64 > Short::LONGEST
             || before + data.len() <= INLINE
             || user_header.len() > USER_HEADER_OF_LONG
@@ -82,12 +84,10 @@ impl State {
             if !(*lane).has_room() && !(*lane).refresh() {
                 return None;
             }
-            (*lane).send_parts(
-                before,
-                #[inline(always)]
-                |place| message.write_head(peer.take_number(), place),
-                data,
-            )?
+            match alone {
+                true => write_long::<true>(lane, peer, message)?,
+                false => write_long::<false>(lane, peer, message)?,
+            }
         };
         self.sent_in_lane(data.len());
         Some(news)
@@ -131,6 +131,29 @@ impl State {
             return Some(Status::Done);
         }
         self.link_to(target).map(|link| link.attend(target, news))
+    }
+}
+
+/// Puts a message that is too long for a slot into a lane's data ring, if there is room for it as
+/// far as was looked, `APART` from the next one or not; gives what the receiver's attention word
+/// says.
+///
+/// # Safety
+/// The lane is alive and has room for a slot, and the caller is its only user.
+#[inline(always)]
+unsafe fn write_long<const APART: bool>(
+    lane: *mut SendLane,
+    peer: &mut Peer,
+    message: &Short<'_>,
+) -> Option<u32> {
+    // SAFETY: the caller's promise; as much is written as is said.
+    unsafe {
+        (*lane).send_parts::<APART>(
+            message.before(),
+            #[inline(always)]
+            |place| message.write_head(peer.take_number(), place),
+            message.data,
+        )
     }
 }
 

@@ -64,6 +64,12 @@ impl Inbound {
         self.sent.answer_due > 0
     }
 
+    /// Whether something has come since anything was sent: what is sent next is none of a stream.
+    #[inline(always)]
+    pub(crate) fn was_answered(&self) -> bool {
+        self.sent.messages != 0 && !without(Optimization::RingGaps)
+    }
+
     /// Whether so many messages have come in lanes that everything is to be looked at.
     #[inline(always)]
     pub(crate) fn has_had_its_turn(&self) -> bool {
@@ -220,7 +226,7 @@ mod tests {
         let mut inbound = Inbound::default();
         for _ in 0..2 {
             inbound.expect_answer();
-            assert!(inbound.is_answer_due());
+            assert!(inbound.is_answer_due() && !inbound.was_answered());
             let turns: Vec<u32> = (0..STREAM + 2).map(|_| turn(&mut inbound)).collect();
             assert!(!inbound.is_answer_due(), "it has come");
             let (alone, stream) = turns.split_at(STREAM.into());

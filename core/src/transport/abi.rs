@@ -21,10 +21,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 12;
-/// The first minor version whose lanes have all the fields that core uses. Earlier plugins are
-/// polled.
-pub(crate) const WHOLE_LANES: u32 = 11;
+pub const ABI_MINOR: u32 = 13;
+/// The first minor version whose lanes have all that core uses. Earlier plugins are polled.
+pub(crate) const WHOLE_LANES: u32 = 13;
 
 /// Statuses of set-up calls which carry an [`ErrorText`]; data-path statuses are those of
 /// [`Status`](super::Status).

@@ -19,7 +19,8 @@
 //!
 //! The bytes of a longer message lie in the lane's **data ring**, if it has one ([`DataOut`],
 //! [`DataIn`]); its slot tells the length alone, and both ends compute from the lengths where the
-//! bytes are ([`RingLayout`]). They are written before the slot's head and read in place.
+//! bytes are ([`RingLayout`]). They are written before the slot's head and read in place. A message
+//! that is not one of a stream has a gap behind it ([`GAP`]), of which its slot tells ([`APART`]).
 //!
 //! A slot has three cache lines, though most messages fill less than one. If slots were adjacent
 //! lines, the hardware would fetch the next slot's line along with this one, and the writer would
@@ -45,7 +46,7 @@ pub use send::SendLane;
 pub use shared_bytes::Area;
 #[cfg(loom)]
 pub use shared_bytes::Watched;
-pub use slot::{IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
+pub use slot::{APART, GAP, IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
 
 mod data_ring;
 mod mailbox_line;

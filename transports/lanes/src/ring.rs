@@ -312,8 +312,8 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
                     Some(Ok((copy, len)))
                 }
                 Found::InSlot(len) if len <= INLINE => Some(Ok(((*line).take_slot(), len))),
-                Found::InSlot(len) if len <= (*line).data.longest => Some(Ok(((*line).take_data(len), len))),
-                Found::InMailbox(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
+                Found::InSlot(len) => Some((*line).take_data(len).ok_or(Corrupt { len })),
+                Found::InMailbox(len) => Some(Err(Corrupt { len })),
             }
         }
     }

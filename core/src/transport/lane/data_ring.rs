@@ -49,13 +49,23 @@ impl DataOut {
     /// The ring is alive.
     #[inline(always)]
     pub unsafe fn room(&self, len: usize) -> Option<(*mut u8, u64)> {
+        // SAFETY: the ring is alive, the caller says.
+        unsafe { self.room_apart(len, 0) }
+    }
+
+    /// The same with a gap behind the message.
+    ///
+    /// # Safety
+    /// As for [`room`](Self::room).
+    #[inline(always)]
+    pub(super) unsafe fn room_apart(&self, len: usize, gap: usize) -> Option<(*mut u8, u64)> {
         if len > self.longest {
             return None;
         }
-        let (mut start, mut end) = (self.next, after(self.next, len));
+        let (mut start, mut end) = (self.next, after(self.next, len + gap));
         if end > self.straight {
-            start = self.look_for_room(len)?;
-            end = after(start, len);
+            start = self.look_for_room(len, gap)?;
+            end = after(start, len + gap);
         }
         // SAFETY: `place` keeps the range inside the ring, as `straight` does.
         Some((unsafe { self.area.for_write(self.layout.offset(start), len) }, end))
@@ -64,9 +74,9 @@ impl DataOut {
     /// The position of a message of `len` bytes that does not simply follow the last one, as far as
     /// is known.
     #[inline(never)]
-    fn look_for_room(&self, len: usize) -> Option<u64> {
-        let start = self.layout.place(self.next, len);
-        let has_room = after(start, len).wrapping_sub(self.limit) as i64 <= 0;
+    fn look_for_room(&self, len: usize, gap: usize) -> Option<u64> {
+        let start = self.layout.place(self.next, len, gap);
+        let has_room = after(start, len + gap).wrapping_sub(self.limit) as i64 <= 0;
         has_room.then_some(start)
     }
 
@@ -115,18 +125,18 @@ impl DataIn {
         Self { area, next: 0, released: 0, tail, layout, longest: 0, straight: 0 }
     }
 
-    /// Takes the next message, of `len` bytes. Says also whether so much was taken that it is to be
-    /// given back.
+    /// Takes the next message, of `len` bytes, and the gap behind it. Says also whether so much was
+    /// taken that it is to be given back.
     ///
     /// # Safety
     /// The ring is alive, and its writer has announced such a message; `len` is no more than
     /// `longest`, which is no more than the layout's longest.
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, len: usize) -> (*mut u8, bool) {
+    pub(super) unsafe fn take(&mut self, len: usize, gap: usize) -> (*mut u8, bool) {
         let (mut start, mut is_due) = (self.next, false);
-        self.next = after(start, len);
+        self.next = after(start, len + gap);
         if self.next > self.straight {
-            (start, is_due) = self.take_elsewhere(start, len);
+            (start, is_due) = self.take_elsewhere(start, len, gap);
         }
         // SAFETY: `place` keeps the range inside the ring, as `straight` does.
         (unsafe { self.area.for_read(self.layout.offset(start), len) }, is_due)
@@ -135,9 +145,9 @@ impl DataIn {
     /// The position of a message that does not simply follow the last one, which ended at `last`,
     /// as far as is known; and whether something is to be given back.
     #[inline(never)]
-    fn take_elsewhere(&mut self, last: u64, len: usize) -> (u64, bool) {
-        let start = self.layout.place(last, len);
-        self.next = after(start, len);
+    fn take_elsewhere(&mut self, last: u64, len: usize, gap: usize) -> (u64, bool) {
+        let start = self.layout.place(last, len, gap);
+        self.next = after(start, len + gap);
         let is_due = self.next.wrapping_sub(self.released) >= self.layout.kept as u64;
         let released = if is_due { self.next } else { self.released };
         let due = released.wrapping_add(self.layout.kept as u64);
@@ -156,7 +166,7 @@ mod tests {
         let mut ring = vec![0u8; layout.size];
         let next = layout.small.part as u64 - 128;
         let mut out = DataOut::at(Area(ring.as_mut_ptr()), layout, next, layout.longest());
-        let expected = |len| Some(after(layout.place(next, len), len));
+        let expected = |len| Some(after(layout.place(next, len, 0), len));
         for len in [1000, 185, 64 << 10, 185] {
             // SAFETY: the ring is alive.
             assert_eq!(unsafe { out.room(len) }.map(|(_, end)| end), expected(len), "{len} bytes");

@@ -1,6 +1,6 @@
 //! The reading end of a lane.
 
-use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, index};
+use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, index, slot::length};
 use crate::sync::{AtomicU64, Ordering, prefetch};
 use crate::transport::types::PeerId;
 use lapis_ablation::{Optimization, without};
@@ -84,22 +84,20 @@ impl ReceiveLane {
         }
     }
 
-    /// Takes the message of `len` bytes that the slot has or announces, unless that can't be.
+    /// Takes the message that the slot has or announces, unless that can't be.
     ///
     /// # Safety
     /// [`find`](Self::find) has just found it.
     #[inline(always)]
-    unsafe fn take_found(&mut self, slot: *const Slot, len: usize) -> Option<(*const u8, usize)> {
+    unsafe fn take_found(&mut self, slot: *const Slot, announced: usize) -> Option<(*const u8, usize)> {
         // SAFETY: the message was found there, and the lane is alive; the word where the position
         // is told lives as long.
         unsafe {
-            let data = if len <= INLINE {
+            let (data, len) = if announced <= INLINE {
                 self.step();
-                Payload::for_read(&raw const (*slot).payload)
-            } else if len <= self.data.longest {
-                self.take_data(len)
+                (Payload::for_read(&raw const (*slot).payload), announced)
             } else {
-                return None;
+                self.take_data(announced)?
             };
             (*self.told).store(self.position, Ordering::Relaxed);
             Some((data, len))
@@ -166,21 +164,24 @@ impl ReceiveLane {
         unsafe { Payload::for_read(&raw const (*slot).payload) }
     }
 
-    /// Takes the message that the slot announced. Its bytes stay in the data ring until the slot is
-    /// given back.
+    /// Takes the message that the slot announced, and says how long it is; `None`: no message is as
+    /// long as that. Its bytes stay in the data ring until the slot is given back.
     ///
     /// # Safety
-    /// [`look`](Self::look) has just found it, with more than [`INLINE`] bytes and no more than the
-    /// data ring's longest.
-    #[inline]
-    pub unsafe fn take_data(&mut self, len: usize) -> *mut u8 {
+    /// [`look`](Self::look) has just found it, with more than [`INLINE`] bytes.
+    #[inline(always)]
+    pub unsafe fn take_data(&mut self, announced: usize) -> Option<(*mut u8, usize)> {
+        let (len, gap) = length(announced);
+        if len > self.data.longest {
+            return None;
+        }
         self.step();
         // SAFETY: a message of this length was announced.
-        let (data, is_due) = unsafe { self.data.take(len) };
+        let (data, is_due) = unsafe { self.data.take(len, gap) };
         if is_due {
             self.due = self.position;
         }
-        data
+        Some((data, len))
     }
 
     /// Goes past a slot.
@@ -253,7 +254,8 @@ pub enum Found {
     Nothing,
     /// In the mailbox, with so many bytes.
     InMailbox(usize),
-    /// In the slot, with so many bytes; elsewhere if they are more than [`INLINE`].
+    /// In the slot, with so many bytes; elsewhere if they are more than [`INLINE`], and then
+    /// [`take_data`](ReceiveLane::take_data) says how many.
     InSlot(usize),
 }
 

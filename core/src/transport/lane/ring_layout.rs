@@ -56,10 +56,10 @@ impl RingLayout {
         Self { size, small, medium, kept }
     }
 
-    /// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their
-    /// part of the ring, at the next beginning.
+    /// Where `len` bytes go that may not wrap, with a gap behind them: at `pos` or, if they would
+    /// pass the end of their part of the ring, at the next beginning.
     #[inline(always)]
-    pub fn place(&self, pos: u64, len: usize) -> u64 {
+    pub fn place(&self, pos: u64, len: usize, gap: usize) -> u64 {
         let at = self.offset(pos);
         let part = match len {
             _ if without(Optimization::RingParts) => self.size,
@@ -67,12 +67,13 @@ impl RingLayout {
             _ if len < self.medium.below => self.medium.part,
             _ => self.size,
         };
-        if at + len <= part {
+        let taken = len + gap;
+        if at + taken <= part {
             return pos;
         }
         // Behind that part, or at its end.
         let end = if at <= part { part } else { self.size };
-        if at + len > end { pos + (self.size - at) as u64 } else { pos }
+        if at + taken > end { pos + (self.size - at) as u64 } else { pos }
     }
 
     /// Up to which position everything lies one behind the other, however long, from `pos` on: to
@@ -107,6 +108,7 @@ pub fn after(start: u64, len: usize) -> u64 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::GAP;
     use super::*;
 
     #[test]
@@ -115,13 +117,14 @@ mod tests {
             let Class { below, part } = ring_layout.medium;
             let lengths = [185, 1000, ring_layout.small.below, below - 1, below, ring_layout.longest()];
             let (mut pos, mut followed) = (0, 0);
-            for len in lengths.into_iter().cycle().take(10_000) {
-                let start = ring_layout.place(pos, len);
-                if after(pos, len) <= ring_layout.straight(pos) {
+            let gaps = [0, GAP, 0, 0, GAP];
+            for (len, gap) in lengths.into_iter().cycle().zip(gaps.into_iter().cycle()).take(10_000) {
+                let start = ring_layout.place(pos, len, gap);
+                if after(pos, len + gap) <= ring_layout.straight(pos) {
                     assert_eq!(start, pos, "{len} bytes of a ring of {}", ring_layout.size);
                     followed += 1;
                 }
-                pos = after(start, len);
+                pos = after(start, len + gap);
             }
             assert!(followed > 0 && followed < 10_000);
             let end = |pos| ring_layout.straight(pos) - pos;
@@ -137,17 +140,17 @@ mod tests {
                 let (mut pos, most) = (0, ring_layout.longest());
                 let lengths = || [185, class.below - 1].into_iter().cycle().take(10_000);
                 for len in lengths().chain([most]) {
-                    let at = ring_layout.place(pos, len);
+                    let at = ring_layout.place(pos, len, 0);
                     let end = ring_layout.offset(at) + len;
                     assert!(at >= pos && (end <= class.part || len == most), "{len} bytes at {at}");
                     pos = after(at, len);
                 }
                 while ring_layout.offset(pos) <= class.part {
-                    pos = after(ring_layout.place(pos, most), most);
+                    pos = after(ring_layout.place(pos, most, 0), most);
                 }
                 let mut turns = 0;
                 for len in lengths() {
-                    let at = ring_layout.place(pos, len);
+                    let at = ring_layout.place(pos, len, 0);
                     let begins = ring_layout.offset(at) == 0;
                     assert!(turns > 0 || at == pos || begins, "no room is left out but at the end");
                     turns += u64::from(begins);

@@ -1,7 +1,8 @@
 //! The writing end of a lane.
 
 use super::{
-    DataOut, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, index, store_parts,
+    self as lane, DataOut, GAP, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, index,
+    store_parts,
 };
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
@@ -155,29 +156,31 @@ impl SendLane {
             unsafe { place.copy_from_nonoverlapping(head.as_ptr(), head.len()) }
         };
         // SAFETY: this function demands what `send_parts` does, and the head has that length.
-        unsafe { self.send_parts(head.len(), write, body) }
+        unsafe { self.send_parts::<false>(head.len(), write, body) }
     }
 
-    /// The same where `write` writes the first part, of `before` bytes.
+    /// The same where `write` writes the first part, of `before` bytes. `APART`: with
+    /// a gap behind the message.
     ///
     /// # Safety
     /// As for [`send_data`](Self::send_data); `write` writes `before` bytes and no more. The
     /// address that it gets is divisible by 8.
     #[inline(always)]
-    pub(crate) unsafe fn send_parts(
+    pub(crate) unsafe fn send_parts<const APART: bool>(
         &mut self,
         before: usize,
         write: impl FnOnce(*mut u8),
         body: &[u8],
     ) -> Option<u32> {
         let len = before + body.len();
+        let (gap, mark) = if APART { (GAP, lane::APART) } else { (0, 0) };
         // SAFETY: the place begins at a cache line, and no other message has a part of the line in
         // which its bytes end.
         unsafe {
-            let (place, end) = self.data.room(len)?;
+            let (place, end) = self.data.room_apart(len, gap)?;
             self.data.advance(end);
             store_parts(before, write, body, place, self.data.far);
-            Some(self.publish_elsewhere(len))
+            Some(self.publish_elsewhere(len | mark))
         }
     }
 
@@ -190,21 +193,22 @@ impl SendLane {
     #[inline(always)]
     pub unsafe fn publish_data(&mut self, len: usize) -> u32 {
         let DataOut { layout, next, .. } = self.data;
-        self.data.advance(after(layout.place(next, len), len));
+        self.data.advance(after(layout.place(next, len, 0), len));
         // SAFETY: there is a slot.
         unsafe { self.publish_elsewhere(len) }
     }
 
-    /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere.
+    /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere: its
+    /// length, and [`APART`] or not.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
     #[inline(always)]
-    unsafe fn publish_elsewhere(&mut self, len: usize) -> u32 {
-        debug_assert!(len > INLINE && self.has_room());
+    unsafe fn publish_elsewhere(&mut self, announced: usize) -> u32 {
+        debug_assert!(announced > INLINE && self.has_room());
         // SAFETY: there is room for a slot.
         unsafe {
-            let (slot, head) = self.next_slot(len);
+            let (slot, head) = self.next_slot(announced);
             let at = &raw const (*slot).head;
             self.commit(Reserved { bytes: std::ptr::null_mut(), at, head })
         }

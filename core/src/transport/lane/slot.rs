@@ -10,6 +10,14 @@ use lapis_ablation::{Optimization, without};
 pub const SLOT: usize = 192;
 /// Bytes of a message that fit a slot.
 pub const INLINE: usize = SLOT - 8;
+/// Set in the length that a slot announces: the message takes [`GAP`] bytes more of the data ring
+/// than it has.
+pub const APART: usize = 1 << 31;
+/// Bytes left free in the data ring behind a message that is not one of a stream. The hardware
+/// fetches ahead of what a core reads, up to 1 KiB; without a gap, a receiver that reads a message
+/// whole would fetch lines of the next one, and the sender would have to take them back before it
+/// writes there.
+pub const GAP: usize = 1024;
 /// Bytes of a message that fit the line that both tasks write.
 pub const IN_MAILBOX: usize = 64 - 8;
 
@@ -65,6 +73,13 @@ pub fn index(position: u64, mask: u64) -> usize {
 #[inline(always)]
 pub fn head(position: u64, len: usize) -> u64 {
     (u64::from(position.wrapping_add(1) as u32) | (len as u64) << 32).to_le()
+}
+
+/// Of what a slot announces: the length of a message, and the bytes left free behind it.
+#[inline(always)]
+pub(super) fn length(announced: usize) -> (usize, usize) {
+    let len = announced & !APART;
+    (len, (announced & APART) / (APART / GAP))
 }
 
 /// The bytes behind a head.

@@ -106,12 +106,16 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
             let len = INLINE + 1 + round * 7 % (RING / 4 - INLINE);
             let (first, second) = if round % 2 == 0 { (24, len - 24) } else { (0, len) };
             let head = &line.as_bytes()[..first];
-            let mut sent = tx.send_data(head, &body[..second]);
-            if sent.is_none() {
+            let send = |tx: &mut SendLane| match round % 3 {
+                0 => tx.send_parts::<true>(first, |to| copy_short(head.as_ptr(), to, first), &body[..second]),
+                _ => tx.send_data(head, &body[..second]),
+            };
+            rx.release();
+            let sent = send(&mut tx).or_else(|| {
                 // As the transport does.
                 tx.data.limit = told.data_tail.load(Ordering::Relaxed) + RING as u64;
-                sent = tx.send_data(head, &body[..second]);
-            }
+                send(&mut tx)
+            });
             assert_eq!(sent, Some(0), "no room for message {round}");
             let Taken::Message { data, len: got, .. } = rx.take() else { panic!("{round} is there") };
             let got = std::slice::from_raw_parts(data, got);
@@ -123,6 +127,26 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
         assert_eq!(tx.send_data(&[], &body[..501]), None, "longer than the reader takes");
         slots[index(100, 3)].head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
         assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
+    }
+}
+
+#[test]
+fn the_next_message_is_a_gap_away_from_one_that_stands_alone() {
+    let (slots, told) = (slots(), Words::default());
+    let mut ring = vec![[0u64; 8]; RING / 64];
+    let (mut tx, mut rx) = ends(&slots, &told, 0, Some(Area(ring.as_mut_ptr().cast())));
+    tx.limit = 4;
+    // SAFETY: one writer, one reader, and the memory outlives both.
+    unsafe {
+        assert_eq!(tx.send_parts::<true>(0, |_| (), &[1; 200]), Some(0));
+        assert_eq!(tx.send_parts::<false>(0, |_| (), &[2; 300]), Some(0));
+        assert_eq!(tx.send_data(&[3; 8], &[3; 200]), Some(0));
+        let mut place = |len: usize, byte: u8| {
+            let Taken::Message { data, len: got, .. } = rx.take() else { panic!("{byte} is there") };
+            assert_eq!(std::slice::from_raw_parts(data, got), vec![byte; len]);
+            data.addr() - ring.as_ptr().addr()
+        };
+        assert_eq!([place(200, 1), place(300, 2), place(208, 3)], [0, 256 + GAP, 256 + GAP + 320]);
     }
 }
 

@@ -43,6 +43,7 @@ const INBOUND: &str = "core/src/state/inbound.rs";
 const ANSWER_REST: &str = "core/src/state/answer_rest.rs";
 const SEND: &str = "core/src/transport/lane/send.rs";
 const RECEIVE: &str = "core/src/transport/lane/receive.rs";
+const SLOT: &str = "core/src/transport/lane/slot.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
 const WINDOWS: &str = "collectives/src/board/rounds/windows.rs";
@@ -152,6 +153,11 @@ pub(super) const TRIALS: &[Trial] = {
             which: StorePolicy,
             figures: &[shm("am_lat", &[64 * K, M]), shm("am_bw", &[64 * K, M]), shm("bcast", &[64 * K, M])],
             code: &[("transports/copies/src/store_policy.rs", ""), ("collectives/src/board/stores.rs", "")],
+        },
+        Trial {
+            which: RingGaps,
+            figures: &[shm("am_copy_lat", &[K, 4 * K]), shm("am_lat", &[K, 4 * K])],
+            code: &[(SEND, "pub(crate) unsafe fn send_parts"), (SLOT, "pub(super) fn length")],
         },
         Trial {
             which: RingParts,
