@@ -48,7 +48,7 @@ impl RingLayout {
     pub const fn of(size: usize) -> Self {
         const K: usize = 1 << 10;
         assert!(size.is_power_of_two() && size.is_multiple_of(64));
-        let small = Class { below: least(size / 128, 2 * K), part: least(size / 4, 256 * K) };
+        let small = Class { below: least(size / 128, K), part: least(size / 4, 256 * K) };
         let medium =
             if size > 1024 * K { Class { below: 17 * K, part: least(size, 2048 * K) } } else { small };
         let kept = least(size / 16, 64 * K);
