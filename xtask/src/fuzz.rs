@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let seconds = seconds(args.seconds, std::env::var(SECONDS).ok().as_deref())?;
     setup::ensure("fuzz")?;
     let manifest = workspace::root().join("fuzz/Cargo.toml");
+    check_lock(&manifest)?;
     let mut targets: Vec<String> = Vec::new();
     for package in packages::all_of(&manifest)? {
         targets.extend(package.targets_of("bin").map(str::to_owned));
@@ -67,6 +68,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("fuzz targets failed: {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// A lock file that does not fit the packages any more fails the build as a missing libFuzzer does,
+/// and must not be taken for one.
+fn check_lock(manifest: &Path) -> Result<()> {
+    let mut metadata = sh::cargo(["metadata", "--locked", "--format-version", "1", "--manifest-path"]);
+    metadata.arg(manifest).stdin(Stdio::null());
+    let output = metadata.output().context("`cargo metadata` can't be started")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&output.stderr);
+    if !is_stale(&log) {
+        bail!("`cargo metadata --locked` of {} failed:\n{log}", manifest.display());
+    }
+    bail!(
+        "fuzz/Cargo.lock does not fit the packages any more: run `cargo update --workspace --manifest-path \
+         fuzz/Cargo.toml` and commit the file"
+    );
+}
+
+/// Whether cargo says that it would have to write the lock file.
+fn is_stale(log: &str) -> bool {
+    log.contains("--locked") && log.contains("lock file")
 }
 
 /// How long each target is tried, by the command line and the environment.
@@ -167,6 +192,14 @@ mod tests {
         let log = "#2 INITED\nDone 19229 runs in 11 second(s)\nstat::number_of_executed_units: 19229\n";
         assert_eq!(executed(log), Some(19229));
         assert_eq!(executed("==1== ERROR"), None);
+    }
+
+    #[test]
+    fn a_stale_lock_file_is_told_from_other_trouble() {
+        let stale = "error: cannot update the lock file /x/fuzz/Cargo.lock because --locked was passed to prevent this";
+        assert!(is_stale(stale));
+        assert!(is_stale("error: the lock file /x/Cargo.lock needs to be updated but --locked was passed"));
+        assert!(!is_stale("error: failed to get `arbitrary`: network unreachable"));
     }
 
     #[test]

@@ -18,6 +18,10 @@ use zerocopy::IntoBytes;
 /// stream.
 const UNHEARD: u8 = 4;
 
+/// A sleep that ends so little after a timer is due is not cut short for it: it was announced a
+/// moment after the timers were looked at, and the system ends sleeps as late as this anyway.
+const LATE: Duration = Duration::from_micros(50);
+
 impl Context {
     /// Sets the number of packets after which an acknowledgement is sent.
     #[doc(alias = "ACK_THRESHOLD")]
@@ -273,8 +277,8 @@ impl Locked<'_> {
         (0..tasks).filter(owes).collect()
     }
 
-    /// In interrupt mode: wakes the progress thread if an engine's timer expires before its sleep
-    /// ends.
+    /// In interrupt mode: ends the progress thread's sleep when an engine's timer is due, if it
+    /// would last longer.
     #[inline]
     pub(crate) fn wake_for_timer(&mut self) {
         if self.shared().interrupts() && self.shared().status.polling.load(Ordering::Relaxed) == 0 {
@@ -282,14 +286,23 @@ impl Locked<'_> {
         }
     }
 
+    /// An alarm, and no call: the thread would want the lock and the core that this one uses. The
+    /// system gives a thread that has just run no core beside one that computes, until its next
+    /// tick.
     #[cold]
     fn wake_for_timer_slow(&mut self) {
         let Some(due) = self.links.engines().filter_map(|(_, d)| d.until_timer()).min() else { return };
-        let (now, until) =
-            (self.shared().clock.elapsed(), self.shared().sleeping_until.load(Ordering::Relaxed));
-        if (now + due).as_nanos() < u128::from(until) {
-            self.shared().sleeping_until.store(0, Ordering::Relaxed);
-            self.shared().link_sleepers.wake();
+        let shared = self.shared();
+        let until = Duration::from_nanos(shared.sleeping_until.load(Ordering::Relaxed));
+        let due_at = shared.clock.elapsed() + due;
+        if due_at + LATE >= until {
+            return;
+        }
+        let is_set = shared.link_sleepers.set_alarm(due);
+        let sleeps_until = if is_set { due_at.as_nanos() as u64 } else { 0 };
+        shared.sleeping_until.store(sleeps_until, Ordering::Relaxed);
+        if !is_set {
+            shared.link_sleepers.wake();
         }
     }
 }

@@ -17,6 +17,7 @@
 
 mod adaptive_spin;
 mod adaptive_wait;
+mod alarm;
 mod attributes;
 mod builder;
 mod card;

@@ -64,6 +64,9 @@ impl Context {
         if self.shared.progress_thread.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
+        if self.shared.link_sleepers.with_timers {
+            self.shared.link_sleepers.provide_alarm();
+        }
         let context = self.internal();
         let started = self.start_thread("lapis-progress", move || context.serve());
         if started.is_err() {
@@ -93,7 +96,8 @@ impl Context {
             let heard = self.shared.link_sleepers.heard();
             if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                 // It arms the links again when it stops.
-                self.doze(heard, BESIDE_POLLS);
+                let until = self.announce_sleep(BESIDE_POLLS);
+                self.doze(heard, BESIDE_POLLS, until);
                 continue;
             }
             let mut locked = self.locked();
@@ -112,8 +116,11 @@ impl Context {
             if locked.arm()
                 && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
             {
+                // Before the lock is let go: whoever sends meanwhile looks whether its timer is due
+                // before the sleep ends.
+                let until = self.announce_sleep(limit);
                 drop(locked);
-                self.doze(heard, limit);
+                self.doze(heard, limit, until);
                 idle.reset();
             } else if idle.pause_in_background(&mut locked) {
                 // Something advances that needs no arrival, but has not for long.
@@ -135,10 +142,15 @@ impl Context {
         polls
     }
 
-    /// The progress thread's sleep.
-    fn doze(&self, heard: u32, limit: Duration) {
+    /// Tells senders when the progress thread's sleep will end.
+    pub(super) fn announce_sleep(&self, limit: Duration) -> Duration {
         let until = self.shared.clock.elapsed() + limit;
         self.shared.sleeping_until.store(until.as_nanos() as u64, Ordering::Relaxed);
+        until
+    }
+
+    /// The progress thread's sleep, announced until then.
+    fn doze(&self, heard: u32, limit: Duration, until: Duration) {
         self.shared.sleep_in_transport(Who::Progress, heard, limit);
         self.shared.sleeping_until.store(0, Ordering::Relaxed);
         let is_early = self.shared.clock.elapsed() < until;

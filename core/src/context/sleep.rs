@@ -1,7 +1,7 @@
 //! Sleeping until something arrives, and waking sleeping threads.
 
 use super::adaptive_wait::nap;
-use super::sleepers::{NAP, Who};
+use super::sleepers::Who;
 use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
@@ -92,42 +92,6 @@ impl Shared {
 
     /// Sleeps on the links unless this thread has been called since it had `heard`.
     pub(super) fn sleep_in_transport(&self, who: Who, heard: u32, limit: Duration) {
-        self.link_sleepers.sleep_unless_called(who, heard, || self.sleep_on_links(limit));
-    }
-
-    fn sleep_on_links(&self, limit: Duration) {
-        let limit = self.link_sleepers.bound(limit);
-        let mut used = self.link_sleepers.used();
-        match (used.next(), used.next()) {
-            (None, _) => std::thread::sleep(limit.min(NAP)),
-            (Some(only), None) => only.wait(limit.as_nanos() as u64),
-            (Some(_), Some(_)) => {
-                let several = self.link_sleepers.used();
-                let mut fds: Vec<libc::pollfd> = several
-                    .clone()
-                    .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
-                    .collect();
-                // Nothing tells what arrives over a link without a descriptor.
-                let blind = fds.iter().any(|fd| fd.fd < 0);
-                let limit = if blind { limit.min(NAP) } else { limit };
-                let time = libc::timespec {
-                    tv_sec: limit.as_secs().min(1000) as libc::time_t,
-                    tv_nsec: libc::c_long::from(limit.subsec_nanos()),
-                };
-                // SAFETY: the array and the time are valid for the call.
-                unsafe {
-                    libc::ppoll(
-                        fds.as_mut_ptr(),
-                        fds.len() as libc::nfds_t,
-                        &raw const time,
-                        std::ptr::null(),
-                    );
-                }
-                // Wakes are taken notice of by whoever waits.
-                for (s, _) in several.zip(&fds).filter(|(_, fd)| fd.revents != 0) {
-                    s.wait(0);
-                }
-            }
-        }
+        self.link_sleepers.sleep_unless_called(who, heard, || self.link_sleepers.sleep(who, limit));
     }
 }

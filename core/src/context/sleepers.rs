@@ -1,6 +1,8 @@
 //! The threads that sleep inside a context, and the links that they sleep on.
 
+use super::alarm::Alarm;
 use crate::state::Peer;
+use crate::sync::blocking::OnceLock;
 use crate::sync::futex::{wait_on, wake_all};
 use crate::sync::placed::AtomicU32 as Word;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
@@ -56,6 +58,10 @@ pub(crate) struct LinkSleepers {
     calls: AtomicU32,
     /// The program's threads, of which one sleeps on the links at a time, and the progress thread.
     threads: [LinkThread; 2],
+    /// Ends the progress thread's sleep when a timer is due.
+    alarm: OnceLock<Option<Alarm>>,
+    /// Some link carries datagrams, whose packet engine has timers.
+    pub(super) with_timers: bool,
 }
 
 /// Who sleeps on the links.
@@ -123,7 +129,15 @@ impl LinkSleepers {
         };
         let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
         let thread = || LinkThread { asleep: AtomicBool::new(false), heard: AtomicU32::new(0) };
-        Self { all, blind: is_blind(&offers), calls: AtomicU32::new(0), threads: [thread(), thread()] }
+        let with_timers = links.iter().any(|link| link.caps().contains(Caps::DATAGRAM));
+        Self {
+            all,
+            blind: is_blind(&offers),
+            calls: AtomicU32::new(0),
+            threads: [thread(), thread()],
+            alarm: OnceLock::new(),
+            with_timers,
+        }
     }
 
     /// Up to here a thread has been called that is about to look whether it may sleep.
@@ -192,6 +206,55 @@ impl LinkSleepers {
 
     fn ring(&self) {
         self.used().for_each(Sleeper::wake);
+    }
+
+    /// Makes the alarm of the progress thread, which is about to start.
+    pub(super) fn provide_alarm(&self) {
+        self.alarm.get_or_init(Alarm::new);
+    }
+
+    /// Ends the progress thread's sleep after this time. False: it can't, and the thread has to be
+    /// woken.
+    pub(super) fn set_alarm(&self, after: Duration) -> bool {
+        self.alarm.get().and_then(Option::as_ref).is_some_and(|alarm| alarm.set(after))
+    }
+
+    /// Sleeps on the links. [`sleep_unless_called`](Self::sleep_unless_called) calls it.
+    pub(super) fn sleep(&self, who: Who, limit: Duration) {
+        let limit = self.bound(limit);
+        let alarm = self.alarm.get().and_then(Option::as_ref).filter(|_| who == Who::Progress);
+        let mut used = self.used();
+        match (used.next(), used.next()) {
+            (None, _) => std::thread::sleep(limit.min(NAP)),
+            (Some(only), None) if alarm.is_none() => only.wait(limit.as_nanos() as u64),
+            _ => self.sleep_on_descriptors(alarm, limit),
+        }
+    }
+
+    fn sleep_on_descriptors(&self, alarm: Option<&Alarm>, limit: Duration) {
+        let links = self.used();
+        let fds = links.clone().map(Sleeper::fd);
+        // Nothing tells what arrives over a link without a descriptor.
+        let limit = if fds.clone().any(|fd| fd < 0) { limit.min(NAP) } else { limit };
+        let mut fds: Vec<libc::pollfd> = fds
+            .chain(alarm.map(Alarm::fd))
+            .map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 })
+            .collect();
+        let time = libc::timespec {
+            tv_sec: limit.as_secs().min(1000) as libc::time_t,
+            tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+        };
+        // SAFETY: the array and the time are valid for the call.
+        unsafe {
+            libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &raw const time, std::ptr::null());
+        }
+        // Wakes are taken notice of by whoever waits.
+        for (link, _) in links.zip(&fds).filter(|(_, fd)| fd.revents != 0) {
+            link.wait(0);
+        }
+        if let (Some(alarm), Some(true)) = (alarm, fds.last().map(|fd| fd.revents != 0)) {
+            alarm.quiet();
+        }
     }
 }
 

@@ -11,6 +11,11 @@ use crate::sync::Ordering;
 use crate::transport::PeerId;
 use std::time::Instant;
 
+/// Looks that find nothing before the links that can't be armed are left to the progress thread.
+/// Acknowledgements count as nothing: a look takes one that was put off, and another one what came
+/// meanwhile.
+const LOOKS_IN_VAIN: u32 = 3;
+
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in
 /// registers.
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
@@ -283,12 +288,14 @@ impl Locked<'_> {
     /// From now on the progress thread must be woken again.
     pub(super) fn rearm(&mut self) {
         self.set_interrupts_of_links(true);
+        let mut in_vain = 0;
         while !self.arm() {
-            if self.progress() == 0 {
+            if in_vain == LOOKS_IN_VAIN {
                 // Work that needs no arrival: the progress thread's business.
                 self.shared().link_sleepers.wake();
                 return;
             }
+            in_vain = if self.progress() > 0 { 0 } else { in_vain + 1 };
         }
     }
 

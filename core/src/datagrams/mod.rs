@@ -34,7 +34,7 @@ mod bypass;
 mod departures;
 mod setup;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use arrivals::trouble;
 pub(crate) use setup::{Parties, Timing, epoch};

@@ -101,7 +101,7 @@ impl Transport for Wire {
 
 static TABLE: TransportOps = Exported::<Wire>::table(c"wire", c"0", std::ptr::null());
 
-fn end(task: PeerId) -> (Link, Datagrams) {
+pub(crate) fn end(task: PeerId) -> (Link, Datagrams) {
     let secret = [7; 32];
     let params = OpenParams {
         task,
@@ -121,7 +121,7 @@ fn end(task: PeerId) -> (Link, Datagrams) {
 }
 
 /// A packet of this kind with a number.
-fn packet(kind: Kind, number: u32) -> Vec<u8> {
+pub(crate) fn packet(kind: Kind, number: u32) -> Vec<u8> {
     let mut bytes = vec![kind as u8; 64];
     bytes[4..8].copy_from_slice(&number.to_le_bytes());
     bytes

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::transport::PeerId;
 use lapis_schedules::levels::Hosts;
 use lapis_schedules::{Script, Step, phase_and_tag};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Rounds of a dissemination: jobs have at most 2³¹ tasks.
@@ -90,7 +90,7 @@ pub(crate) struct Exchanges {
     /// Exchanges that this task is in.
     pub(crate) under_way: u32,
     /// By number of the exchange, sender, and tag.
-    pub(crate) inbox: HashMap<(u64, PeerId, u32), Blocks>,
+    pub(crate) inbox: FxHashMap<(u64, PeerId, u32), Blocks>,
 }
 
 #[derive(Default)]

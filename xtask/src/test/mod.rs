@@ -62,6 +62,11 @@ pub(crate) struct Outcome {
     pub(crate) trouble: Option<String>,
 }
 
+/// Builds the loom models, as [`run`] will before it runs them.
+pub(crate) fn build_loom() -> Result<()> {
+    runners::build_loom()
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.no_setup {
         setup::ensure("test")?;

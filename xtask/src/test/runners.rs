@@ -34,33 +34,17 @@ pub(super) fn doc(_: &[(&str, &str)]) -> Result<Outcome> {
 ///
 /// Other tests of those packages use the same atomics outside a model, which loom refuses.
 pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
-    let packages = packages::all()?;
     let mut total = Outcome { count: Count::default(), trouble: None };
-    let modelled: Vec<_> = packages.iter().filter(|p| p.dependencies.iter().any(|d| d == "loom")).collect();
-    if modelled.is_empty() {
-        eprintln!("missing: no package depends on loom yet");
-    }
-    for package in modelled {
+    for package in modelled()? {
         let name = package.name.as_str();
-        if !has_models(package) {
-            eprintln!("{name} depends on loom for its atomics and holds no `loom::model`: nothing to run");
-            continue;
-        }
-        let (with_nextest, mut command) = match has_nextest() {
-            true => (
-                true,
-                sh::cargo(["nextest", "run", "--release", "-p", name, "--no-fail-fast", "--no-tests=pass"]),
-            ),
-            false => (
-                false,
-                sh::cargo(["test", "--release", "-p", name, "--no-fail-fast", "--lib", "--tests", "loom"]),
-            ),
-        };
+        let with_nextest = has_nextest();
+        let mut command = models(name, with_nextest);
+        command.arg("--no-fail-fast");
         if with_nextest {
-            command.args(["--lib", "-E", "test(loom)"]);
+            command.args(["--no-tests=pass", "-E", "test(loom)"]);
+        } else {
+            command.arg("loom");
         }
-        // A folder of its own: the flag changes every crate's fingerprint.
-        command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace::target_dir().join("loom"));
         let outcome = if with_nextest { nextest(command)? } else { libtest(command)? };
         if outcome.count.passed + outcome.count.failed == 0 && outcome.trouble.is_none() {
             // A model that is never run is worse than none: it looks like a proof.
@@ -70,6 +54,44 @@ pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
         total.trouble = total.trouble.or(outcome.trouble);
     }
     Ok(total)
+}
+
+/// Builds the models as [`loom`] will, and runs none: no other step compiles with this flag.
+pub(super) fn build_loom() -> Result<()> {
+    let with_nextest = has_nextest();
+    for package in modelled()? {
+        sh::run(models(&package.name, with_nextest).arg("--no-run"))?;
+    }
+    Ok(())
+}
+
+/// Packages that have models.
+fn modelled() -> Result<Vec<packages::Package>> {
+    let mut packages = packages::all()?;
+    packages.retain(|package| package.dependencies.iter().any(|d| d == "loom"));
+    if packages.is_empty() {
+        eprintln!("missing: no package depends on loom yet");
+    }
+    packages.retain(|package| {
+        let has = has_models(package);
+        if !has {
+            let name = &package.name;
+            eprintln!("{name} depends on loom for its atomics and holds no `loom::model`: nothing to run");
+        }
+        has
+    });
+    Ok(packages)
+}
+
+/// The command that builds a package's models and runs them, in a folder of its own: the flag
+/// changes every crate's fingerprint.
+fn models(package: &str, with_nextest: bool) -> Command {
+    let mut command = match with_nextest {
+        true => sh::cargo(["nextest", "run", "--release", "-p", package, "--lib"]),
+        false => sh::cargo(["test", "--release", "-p", package, "--lib", "--tests"]),
+    };
+    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace::target_dir().join("loom"));
+    command
 }
 
 impl Count {
