@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The longest request, in bytes.
 pub const MAX_REQUEST: usize = 4096;
