@@ -50,7 +50,8 @@ pub struct EngineConfig {
     /// Datagrams in one [`Transmit`](super::Transmit) at most (64 is what Linux takes in one GSO
     /// send).
     pub batch_datagrams: usize,
-    /// Bytes in one [`Transmit`](super::Transmit) at most.
+    /// Bytes in one [`Transmit`](super::Transmit) at most. A transport may put some before each
+    /// datagram, and the kernel takes less than 64 KiB at once, with all heads.
     pub batch_bytes: usize,
 }
 
@@ -73,7 +74,7 @@ impl Default for EngineConfig {
             initial_window: 16,
             max_window: 16 << 20,
             batch_datagrams: 64,
-            batch_bytes: 65_000,
+            batch_bytes: 64_000,
         }
     }
 }

@@ -12,8 +12,10 @@
 //! | `ring.rs` | the kernel's rings |
 //! | `pool.rs` | the frames that an interface's windows share |
 //! | `lane.rs` | a window's socket at one receive queue: receiving |
+//! | `burst.rs` | many datagrams to one peer at once, through the kernel's UDP |
 //! | `port.rs` | one window's sockets: sending, and receiving from all queues |
 
+pub mod burst;
 mod counts;
 pub mod frame;
 mod lane;
@@ -47,6 +49,10 @@ pub struct Wire {
     pub queues: u32,
     /// Whoever waits at the window's socket makes the driver look for arrivals itself.
     pub busy_poll: bool,
+    /// The interface's number.
+    pub index: u32,
+    /// Datagrams that left together may arrive in one piece.
+    pub joins: bool,
     /// The driver moves frames without copying them, and says itself when it must be woken.
     pub zero_copy: bool,
 }

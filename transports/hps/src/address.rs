@@ -1,25 +1,25 @@
 //! What a task publishes about its windows.
 //!
 //! ```text
-//!   "LHW" version 4 │ host: 8 bytes │ landmark: 28 │ shared: 1 │ count: 1 │ count × window
+//!   "LHW" version 5 │ host: 8 bytes │ landmark: 28 │ shared: 1 │ count: 1 │ count × window
 //!
 //!   landmark:  pid: 4 │ nonce at: 8 │ scratch at: 8 │ nonce: 8
 //!   window:    network: 4 │ adapter: 4 │ window: 4 │ length of the name: 1 │ name
-//!              │ length: 1, 0, 8 or 20 │ of an Ethernet's: address: 4 or 16 │ port: 2
-//!              │ longest datagram: 2
+//!              │ length: 1, 0, 9 or 21 │ of an Ethernet's: address: 4 or 16 │ port: 2
+//!              │ longest datagram: 2 │ joins: 1
 //! ```
 //!
 //! Numbers are little endian. `host` tells whose windows can be reached from where. By the
 //! landmark a peer finds out whether it can copy from and to this process's memory itself; pid 0
 //! says that it shall not. `shared` is 1 where contexts share windows, so that each datagram names
-//! its context.
+//! its context. `joins` is 1 where datagrams that left together may arrive in one piece.
 
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;
 use lapis_cross_memory::Landmark;
 use std::net::IpAddr;
 
-const MAGIC: &[u8; 4] = b"LHW\x04";
+const MAGIC: &[u8; 4] = b"LHW\x05";
 
 /// A window of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(crate) struct Contact {
     pub(crate) port: u16,
     /// The longest datagram that it takes.
     pub(crate) room: u16,
+    /// It takes in one piece what left together.
+    pub(crate) joins: bool,
 }
 
 impl Contact {
@@ -48,8 +50,8 @@ impl Contact {
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
         };
-        [&[address.len() as u8 + 4], &address[..], &self.port.to_le_bytes(), &self.room.to_le_bytes()]
-            .concat()
+        let (port, room) = (self.port.to_le_bytes(), self.room.to_le_bytes());
+        [&[address.len() as u8 + 5], &address[..], &port, &room, &[u8::from(self.joins)]].concat()
     }
 }
 
@@ -77,7 +79,7 @@ impl Card {
         out.push(0);
         for entry in &self.entries {
             let name = entry.place.adapter.as_bytes();
-            if out.len() + 34 + name.len() > MAX_ADDRESS || name.len() > 255 {
+            if out.len() + 35 + name.len() > MAX_ADDRESS || name.len() > 255 {
                 break;
             }
             for number in [entry.network, entry.index, entry.place.window] {
@@ -108,8 +110,8 @@ impl Card {
             let adapter = std::str::from_utf8(name).ok()?.to_owned();
             let address = match take(&mut rest)? {
                 [0] => None,
-                [8] => Some(IpAddr::from(take::<4>(&mut rest)?)),
-                [20] => Some(IpAddr::from(take::<16>(&mut rest)?)),
+                [9] => Some(IpAddr::from(take::<4>(&mut rest)?)),
+                [21] => Some(IpAddr::from(take::<16>(&mut rest)?)),
                 _ => return None,
             };
             let wire = match address {
@@ -118,6 +120,7 @@ impl Card {
                     address,
                     port: u16::from_le_bytes(take(&mut rest)?),
                     room: u16::from_le_bytes(take(&mut rest)?),
+                    joins: take(&mut rest)? != [0],
                 }),
             };
             entries.push(Entry { network, index, place: Place { adapter, window }, wire });
@@ -166,7 +169,12 @@ mod tests {
             network: *network,
             index: at as u32,
             place: Place { adapter: format!("sn{at}"), window: 7 * at as u32 },
-            wire: (at % 2 == 1).then_some(Contact { address: ADDRESSES[at / 2 % 2], port: 9, room: 1460 }),
+            wire: (at % 2 == 1).then_some(Contact {
+                address: ADDRESSES[at / 2 % 2],
+                port: 9,
+                room: 1460,
+                joins: at % 3 == 0,
+            }),
         };
         let landmark = Landmark { pid: 7, nonce_at: 1 << 40, scratch_at: 8, nonce: u64::MAX };
         Card { host: 5, landmark, shared: false, entries: networks.iter().enumerate().map(entry).collect() }

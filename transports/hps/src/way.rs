@@ -1,15 +1,25 @@
 //! A way to a peer: from a window of ours to one of its.
 
 use crate::rail::SUFFIX;
+use lapis_adapters::eth::burst::Burst;
 use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::RawSlice;
 use lapis_core::transport::copy::copy_long;
+use rustix::io::Errno;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
+
+/// From so many datagrams on they leave together.
+const TOGETHER: usize = 4;
+
+/// After so many batches the kernel is asked again, when it has refused: an address or a route may
+/// be back.
+const RETRY: u32 = 1024;
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +48,17 @@ pub(crate) struct Wire {
     pub(crate) theirs: usize,
     /// The longest one at present.
     pub(crate) room: usize,
+    /// How many datagrams leave together.
+    pub(crate) together: Together,
+}
+
+/// A way for many datagrams at once.
+pub(crate) enum Together {
+    /// The peer takes none.
+    Never,
+    /// It is opened after so many batches.
+    Later(u32),
+    Open(Burst),
 }
 
 /// See the module.
@@ -126,6 +147,12 @@ impl Way {
         let mut cursor = Cursor { slices, at: 0 };
         let mut done = std::mem::take(&mut self.partial);
         cursor.skip(done * segment);
+        if total >= TOGETHER * segment
+            && let Some(port) = port.as_deref_mut()
+        {
+            // SAFETY: the slices are readable.
+            done += unsafe { self.send_together(port, &mut cursor, total - done * segment, segment) };
+        }
         while done * segment < total {
             let len = segment.min(total - done * segment);
             // SAFETY: the slices are readable, have so many bytes left, and the place has room.
@@ -137,6 +164,58 @@ impl Way {
             done += 1;
         }
         Sent::Yes
+    }
+
+    /// Sends as many of the next `total` bytes as the kernel takes together, and answers how many
+    /// datagrams these were.
+    ///
+    /// # Safety
+    /// The slices are readable, and have so many bytes left.
+    unsafe fn send_together(
+        &mut self,
+        port: &mut Port,
+        cursor: &mut Cursor<'_>,
+        total: usize,
+        segment: usize,
+    ) -> usize {
+        let Link::Wire(wire) = &mut self.link else { return 0 };
+        let context = self.suffix.map(u32::to_le_bytes);
+        let suffix: &[u8] = context.as_ref().map_or(&[], |context| context);
+        let each = segment + suffix.len();
+        if each > wire.room {
+            return 0;
+        }
+        let Some(burst) = wire.burst(port) else { return 0 };
+        let (mut done, mut sent) = (0, 0);
+        while total > sent {
+            let here = (total - sent).min(Burst::most(each) * segment);
+            if here < TOGETHER * segment {
+                break;
+            }
+            let mut ahead = Cursor { ..*cursor };
+            burst.begin(each);
+            let mut left = here;
+            while left > 0 {
+                let len = left.min(segment);
+                burst.start();
+                ahead.each(len, |bytes, len| burst.add(bytes, len));
+                burst.add(suffix.as_ptr(), suffix.len());
+                left -= len;
+            }
+            // SAFETY: what was added lies in the slices and in the suffix.
+            match unsafe { port.send_burst(burst) } {
+                Ok(()) => {}
+                Err(e) if is_passing(&e) => break,
+                Err(_) => {
+                    wire.together = Together::Later(RETRY);
+                    break;
+                }
+            }
+            *cursor = ahead;
+            (sent, done) = (sent + here, done + here.div_ceil(segment));
+        }
+        self.sent += done as u64;
+        done
     }
 
     /// A full window is waited for while its owner empties it. One that nobody empties loses what
@@ -161,6 +240,28 @@ impl Way {
     }
 }
 
+impl Wire {
+    /// The way for many datagrams at once, if there is one.
+    fn burst(&mut self, port: &Port) -> Option<&mut Burst> {
+        if let Together::Later(batches) = &mut self.together {
+            if *batches > 0 {
+                *batches -= 1;
+                return None;
+            }
+            let burst = port.burst(self.address, self.port);
+            self.together = burst.map_or(Together::Later(RETRY), Together::Open);
+        }
+        if let Together::Open(burst) = &mut self.together { Some(burst) } else { None }
+    }
+}
+
+/// Whether the same may go well with the next batch: the kernel lacks room, or the peer's host has
+/// said that it knows of no such port, as when its daemon has ended.
+fn is_passing(e: &io::Error) -> bool {
+    let kinds = [ErrorKind::WouldBlock, ErrorKind::Interrupted, ErrorKind::ConnectionRefused];
+    kinds.contains(&e.kind()) || e.raw_os_error() == Some(Errno::NOBUFS.raw_os_error())
+}
+
 /// A place in a list of slices.
 struct Cursor<'a> {
     slices: &'a [RawSlice],
@@ -169,11 +270,17 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    fn skip(&mut self, mut len: usize) {
+    fn skip(&mut self, len: usize) {
+        self.each(len, |_, _| ());
+    }
+
+    /// Passes the next `len` bytes on, piece by piece.
+    fn each(&mut self, mut len: usize, mut piece: impl FnMut(*const u8, usize)) {
         while let [first, rest @ ..] = self.slices
             && len > 0
         {
             let n = len.min(first.len - self.at);
+            piece(first.ptr.wrapping_add(self.at), n);
             (self.at, len) = (self.at + n, len - n);
             if self.at == first.len {
                 (self.slices, self.at) = (rest, 0);

@@ -14,6 +14,7 @@ use crate::services::Services;
 use crate::shared::{Identity, Inbox, Shared};
 use crate::waiter::Notifier;
 use lapis_adapters::client::DaemonError;
+use lapis_adapters::eth::Wire;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Adapter, Place, Why};
@@ -207,7 +208,9 @@ fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Res
     let port = opened.wire.map(|wire| Port::open(wire, number, services.key.tag()));
     let port = port.transpose().map_err(text)?;
     let wire = port.as_ref().map(Port::wire);
-    let wire = wire.map(|w| Contact { address: w.address, port: w.port, room: w.room as u16 });
+    let contact =
+        |w: &Wire| Contact { address: w.address, port: w.port, room: w.room as u16, joins: w.joins };
+    let wire = wire.map(contact);
     let entry = Entry { network: adapter.network, index: adapter.index, place: opened.place, wire };
     Rail::open(entry, opened.parts, port).map_err(text)
 }

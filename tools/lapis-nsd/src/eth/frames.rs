@@ -86,7 +86,7 @@ fn keeper(
     (interface, queue): (u32, u32),
     memory: &Memory,
     layout: Layout,
-    zero_copy: bool,
+    (zero_copy, in_parts): (bool, bool),
 ) -> io::Result<OwnedFd> {
     let keeper = socket()?;
     let region = XdpUmemReg {
@@ -102,7 +102,7 @@ fn keeper(
     sockopt::set_xdp_umem_completion_ring_size(&keeper, layout.completions())?;
     sockopt::set_xdp_rx_ring_size(&keeper, 2)?;
     let how = if zero_copy { SocketAddrXdpFlags::XDP_ZEROCOPY } else { SocketAddrXdpFlags::XDP_COPY };
-    let parts = if layout.parts > 1 { SocketAddrXdpFlags::XDP_USE_SG } else { SocketAddrXdpFlags::empty() };
+    let parts = if in_parts { SocketAddrXdpFlags::XDP_USE_SG } else { SocketAddrXdpFlags::empty() };
     let how = how | parts | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
     bind(&keeper, &SocketAddrXdp::new(how, interface, queue))?;
     Ok(keeper)
@@ -136,19 +136,20 @@ fn poll_busily(socket: &OwnedFd, micros: u32) -> io::Result<()> {
 
 impl Frames {
     /// Memory of frames for a queue of an interface: zero-copy where a native program runs and the
-    /// driver can. EBUSY says that somebody has the queue, or had it a moment ago.
+    /// driver can. `in_parts`: an arrival may take up several frames. EBUSY says that somebody has
+    /// the queue, or had it a moment ago.
     pub(crate) fn make(
         (interface, queue): (u32, u32),
         layout: Layout,
-        native: bool,
+        (native, in_parts): (bool, bool),
         busy_poll: u32,
     ) -> io::Result<Self> {
         let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
         let file = memory::sealed("lapis-frames", layout.bytes())?;
         let memory = Memory::map(&file, layout.bytes())?;
-        let (keeper, zero_copy) = match keeper((interface, queue), &memory, layout, native) {
+        let (keeper, zero_copy) = match keeper((interface, queue), &memory, layout, (native, in_parts)) {
             Err(e) if native && e.raw_os_error() != Some(libc::EBUSY) => {
-                (keeper((interface, queue), &memory, layout, false)?, false)
+                (keeper((interface, queue), &memory, layout, (false, in_parts))?, false)
             }
             made => (made?, native),
         };

@@ -169,7 +169,7 @@ impl Interface {
         let in_parts = &mut self.in_parts;
         // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
         let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };
-        let frames = |parts, native| Frames::make((index, 0), little(parts), native, 0);
+        let frames = |parts, native| Frames::make((index, 0), little(parts), (native, parts > 1), 0);
         let attachment = Attachment::put(index, (self.steering, self.mode), is_pair, |native| {
             *in_parts = frames(MOST_PARTS, native).is_ok();
             if *in_parts { Ok(()) } else { frames(1, native).map(drop) }
@@ -338,10 +338,12 @@ impl Interface {
             let unsaid = || (Why::Exhausted, format!("{name} has not been taken"));
             return Err(self.refused.clone().unwrap_or_else(unsaid));
         };
+        // The generic code sees what left together in one piece, and puts it into several frames.
+        let joins = self.in_parts && !attachment.native;
         let made = (|| {
             if self.frames.is_none() {
-                let (native, busy) = (attachment.native, self.busy_poll);
-                self.frames = Some(Lanes::make(self.link.index, queues, layout, native, busy)?);
+                let (how, busy) = ((attachment.native, joins || layout.parts > 1), self.busy_poll);
+                self.frames = Some(Lanes::make(self.link.index, queues, layout, how, busy)?);
             }
             let Some(frames) = &mut self.frames else { return Err(io::ErrorKind::NotFound.into()) };
             let mut fds = vec![attachment.lease.try_clone()?];
@@ -365,6 +367,8 @@ impl Interface {
             layout,
             queues,
             busy_poll: self.busy_poll > 0,
+            index: self.link.index,
+            joins,
             zero_copy,
         };
         Ok((wire, fds))

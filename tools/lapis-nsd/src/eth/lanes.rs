@@ -16,10 +16,10 @@ impl Lanes {
         interface: u32,
         queues: u32,
         layout: Layout,
-        native: bool,
+        (native, in_parts): (bool, bool),
         busy_poll: u32,
     ) -> io::Result<Self> {
-        let one = |queue| Frames::make((interface, queue), layout, native, busy_poll);
+        let one = |queue| Frames::make((interface, queue), layout, (native, in_parts), busy_poll);
         (0..queues).map(one).collect::<io::Result<_>>().map(Self)
     }
 

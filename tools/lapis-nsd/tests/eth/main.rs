@@ -1,6 +1,7 @@
 //! Interfaces as adapters, in network namespaces: windows whose datagrams cross a wire, other
 //! traffic beside them, and what is left when somebody is killed.
 
+mod bursts;
 mod ends;
 mod hops;
 mod queues;

@@ -13,7 +13,9 @@
 //!
 //! The destination port says which window is meant. The steering program takes what carries the
 //! magic number and leaves everything else to the kernel. The eight bytes of the job tell windows
-//! apart that follow each other under one number; they are no secret. What is trusted is decided by
+//! apart that follow each other under one number; they are no secret. Into the last two of them
+//! goes (by exclusive or) the length of the datagrams that leave together (`burst.rs`), which may
+//! arrive in one frame: mark, job and datagram again and again. What is trusted is decided by
 //! the packet engine's authenticator, which covers each byte of the datagram: so receivers look at
 //! no checksum, and over IPv4 senders make none of UDP's, as IPv4 allows. IPv6 demands one, and
 //! what lies in between may drop datagrams without it (RFC 8200, section 8.1). Short frames are
@@ -27,7 +29,7 @@ pub const MAGIC: [u8; 4] = *b"LaW\x01";
 const ETHERNET: usize = 14;
 const UDP: usize = 8;
 /// Our own bytes behind the head of UDP: mark and job.
-const OURS: usize = 12;
+pub(super) const OURS: usize = 12;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 /// The longest head.
@@ -257,22 +259,46 @@ unsafe fn sum_at(bytes: *const u8, len: usize) -> u64 {
     u64::from(u16::from_be(folded(sum)))
 }
 
-/// The length of the datagram in a frame of `len` bytes that begins like this, if the frame is one
-/// for this port and job.
+/// Our own bytes before each of the datagrams of `each` bytes that leave together, for the job of
+/// this tag.
+pub(super) fn mark_of_many(tag: [u8; 8], each: u16) -> [u8; OURS] {
+    let mut bytes = [0; OURS];
+    bytes[..4].copy_from_slice(&MAGIC);
+    let word = u64::from_le_bytes(tag) ^ u64::from(each) << 48;
+    bytes[4..].copy_from_slice(&word.to_le_bytes());
+    bytes
+}
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Bytes behind the head.
+    pub len: usize,
+    /// Bytes of each datagram if they are several, each after the first one behind a mark of its
+    /// own; the last one may be shorter. Otherwise the same as `len`.
+    pub each: usize,
+}
+
+/// What lies in a frame of `len` bytes that begins like this, if the frame is one for this port and
+/// job.
 #[inline]
-pub fn parse(head: &[u8; LONGEST], len: usize, version: Version, port: u16, tag: [u8; 8]) -> Option<usize> {
+pub fn parse(head: &[u8; LONGEST], len: usize, version: Version, port: u16, tag: [u8; 8]) -> Option<Found> {
     let (udp, magic) = (version.udp_at(), version.magic_at());
     let is_version = match version {
         Version::Four => head[12..15] == [8, 0, 0x45] && head[23] == 17,
         Version::Six => head[12..14] == [0x86, 0xdd] && head[14] >> 4 == 6 && head[20] == 17,
     };
+    let mut job = [0; 8];
+    job.copy_from_slice(&head[magic + 4..magic + OURS]);
+    let many = u64::from_le_bytes(job) ^ u64::from_le_bytes(tag);
     let is_ours = is_version
         && head[udp + 2..udp + 4] == port.to_be_bytes()
         && head[magic..magic + 4] == MAGIC
-        && head[magic + 4..magic + OURS] == tag;
+        && many << 16 == 0;
     let told = usize::from(u16::from_be_bytes([head[udp + 4], head[udp + 5]]));
     let datagram = told.checked_sub(UDP + OURS)?;
-    (is_ours && version.overhead() + datagram <= len).then_some(datagram)
+    let each = if many == 0 { datagram } else { datagram.min((many >> 48) as usize) };
+    (is_ours && version.overhead() + datagram <= len).then_some(Found { len: datagram, each })
 }
 
 #[cfg(test)]
@@ -304,6 +330,25 @@ mod tests {
         bytes
     }
 
+    fn one(len: usize) -> Option<Found> {
+        Some(Found { len, each: len })
+    }
+
+    #[test]
+    fn the_mark_of_many_says_how_long_each_of_them_is() {
+        for version in BOTH {
+            let (overhead, magic) = (version.overhead(), version.magic_at());
+            let mut head = template(version).head(1000);
+            head[magic..overhead].copy_from_slice(&mark_of_many(TAG, 300));
+            let parse = |head: &_, tag| parse(head, overhead + 1000, version, 65_000, tag);
+            assert_eq!(parse(&head, TAG), Some(Found { len: 1000, each: 300 }));
+            assert_eq!(parse(&head, [0; 8]), None, "another job");
+            // Taken apart on its way: the last one may be shorter than the others.
+            head[magic..overhead].copy_from_slice(&mark_of_many(TAG, 1100));
+            assert_eq!(parse(&head, TAG), one(1000));
+        }
+    }
+
     /// The sum that is to be zero, computed the plain way.
     fn checked(bytes: &[u8], more: u32) -> u16 {
         let even = [bytes, &vec![0; bytes.len() % 2]].concat();
@@ -328,9 +373,9 @@ mod tests {
                 let mut head = [0; LONGEST];
                 let known = LONGEST.min(bytes.len());
                 head[..known].copy_from_slice(&bytes[..known]);
-                assert_eq!(parse(&head, bytes.len(), version, 65_000, TAG), Some(len));
+                assert_eq!(parse(&head, bytes.len(), version, 65_000, TAG), one(len));
                 // Padded by the interface.
-                assert_eq!(parse(&head, bytes.len() + 10, version, 65_000, TAG), Some(len));
+                assert_eq!(parse(&head, bytes.len() + 10, version, 65_000, TAG), one(len));
                 let other = if version == Version::Four { Version::Six } else { Version::Four };
                 assert_eq!(parse(&head, bytes.len() + 20, other, 65_000, TAG), None, "{version:?}");
             }
@@ -360,12 +405,12 @@ mod tests {
             let (overhead, magic) = (version.overhead(), version.magic_at());
             let head = template(version).head(100);
             let parse = |head: &_, len, port, tag| parse(head, len, version, port, tag);
-            assert_eq!(parse(&head, overhead + 100, 65_000, TAG), Some(100));
+            assert_eq!(parse(&head, overhead + 100, 65_000, TAG), one(100));
             assert_eq!(parse(&head, overhead + 99, 65_000, TAG), None, "torn");
             assert_eq!(parse(&head, overhead + 100, 65_001, TAG), None, "another window");
             assert_eq!(parse(&head, overhead + 100, 65_000, [0; 8]), None, "another job");
             let protocol = if version == Version::Four { 23 } else { 20 };
-            for at in [12, protocol, version.udp_at() + 2, magic, magic + 4, overhead - 1] {
+            for at in [12, protocol, version.udp_at() + 2, magic, magic + 4, overhead - 3] {
                 let mut wrong = head;
                 wrong[at] ^= 1;
                 assert_eq!(parse(&wrong, overhead + 100, 65_000, TAG), None, "byte {at}");
@@ -388,15 +433,15 @@ mod tests {
             for version in BOTH {
                 let mut head = [0; LONGEST];
                 head.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
-                if let Some(datagram) = parse(&head, len, version, port, TAG) {
-                    assert!(version.overhead() + datagram <= len);
+                if let Some(found) = parse(&head, len, version, port, TAG) {
+                    assert!(version.overhead() + found.len <= len && found.each <= found.len);
                 }
                 // The same behind a true beginning.
                 let (udp, magic) = (version.udp_at(), version.magic_at());
                 head[..udp + 4].copy_from_slice(&template(version).head(0)[..udp + 4]);
                 head[magic..].copy_from_slice(&template(version).head(0)[magic..]);
-                if let Some(datagram) = parse(&head, len, version, 65_000, TAG) {
-                    assert!(version.overhead() + datagram <= len);
+                if let Some(found) = parse(&head, len, version, 65_000, TAG) {
+                    assert!(version.overhead() + found.len <= len && found.each <= found.len);
                 }
             }
         }

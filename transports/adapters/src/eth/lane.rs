@@ -3,7 +3,7 @@
 
 use crate::eth::Wire;
 use crate::eth::counts::Counts;
-use crate::eth::frame::{self, LONGEST, Version};
+use crate::eth::frame::{self, Found, LONGEST, OURS, Version};
 use crate::eth::pool::Pool;
 use crate::eth::ring::{Descriptor, Ring};
 use lapis_ablation::{Optimization, without};
@@ -27,6 +27,20 @@ pub(super) struct Ours {
 /// Bytes of a frame that are fetched ahead: a short datagram, with all that stands before it.
 const SHORT: usize = 192;
 
+/// An arrival that is being copied out of its frames.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    /// The first frame's position, and how many there are.
+    position: u32,
+    parts: u32,
+    /// The frame that is read from, and where in it.
+    part: u32,
+    at: usize,
+    /// Bytes that are left of it, and of each datagram in it.
+    left: usize,
+    each: usize,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -41,6 +55,10 @@ pub(super) struct Lane {
     /// The addresses of the last frame that was taken, and of the one that is expected next.
     last: u64,
     next: u64,
+    /// Frames that have been taken.
+    frames: u64,
+    /// What is left of datagrams that arrived together.
+    more: Option<Cursor>,
     /// Datagrams that have arrived.
     pub(super) arrived: u64,
 }
@@ -60,6 +78,8 @@ impl Lane {
             settled: false,
             last: 0,
             next: 0,
+            frames: 0,
+            more: None,
             arrived: 0,
         })
     }
@@ -73,7 +93,7 @@ impl Lane {
     /// Whether something has arrived.
     #[inline]
     pub(super) fn has_arrivals(&self) -> bool {
-        !self.arrivals.is_empty()
+        self.more.is_some() || !self.arrivals.is_empty()
     }
 
     /// Copies the next datagram to the beginning of `into`. One that is longer is lost.
@@ -81,27 +101,22 @@ impl Lane {
     pub(super) fn receive(&mut self, ours: &Ours, into: &mut [u8], counts: &mut Counts) -> Option<usize> {
         // A flood of others' frames keeps nobody here for long.
         for _ in 0..BATCH {
-            let position = self.arrivals.consumer();
-            let Some(parts) = self.whole(position) else {
-                self.nothing_more(ours);
-                return None;
+            let len = match self.more.take() {
+                Some(more) => self.take_next(ours, more, into),
+                None => {
+                    let position = self.arrivals.consumer();
+                    let Some(parts) = self.whole(position) else {
+                        self.nothing_more(ours);
+                        return None;
+                    };
+                    if self.pool.room(ours.window) < parts {
+                        self.give_back(ours);
+                        return None;
+                    }
+                    self.note(ours, position, parts);
+                    self.take_first(ours, position, parts, into)
+                }
             };
-            if self.pool.room(ours.window) < parts {
-                self.give_back(ours);
-                return None;
-            }
-            // Noted before they leave the ring: if this task is killed in between, the daemon finds
-            // them in both.
-            for part in 0..parts {
-                let frame = self.arrivals.read(position.wrapping_add(part));
-                self.pool.note_read(ours.window, frame.addr);
-                (self.last, self.settled) = (frame.addr, false);
-            }
-            let len = self.take(ours, position, parts, into);
-            self.arrivals.release(position.wrapping_add(parts));
-            if self.pool.read(ours.window) >= BATCH {
-                self.give_back(ours);
-            }
             match len {
                 Some(len) => {
                     self.fresh = true;
@@ -114,6 +129,53 @@ impl Lane {
             }
         }
         None
+    }
+
+    /// Notes the frames of an arrival before they leave the ring: if this task is killed in
+    /// between, the daemon finds them in both.
+    #[inline]
+    fn note(&mut self, ours: &Ours, position: u32, parts: u32) {
+        for part in 0..parts {
+            let frame = self.arrivals.read(position.wrapping_add(part));
+            self.pool.note_read(ours.window, frame.addr);
+            (self.last, self.settled) = (frame.addr, false);
+        }
+        self.frames += u64::from(parts);
+    }
+
+    /// Copies the first or only datagram of an arrival.
+    #[inline]
+    fn take_first(&mut self, ours: &Ours, position: u32, parts: u32, into: &mut [u8]) -> Option<usize> {
+        let Some(found) = self.look(ours, position, parts) else {
+            self.finish(ours, position, parts);
+            return None;
+        };
+        let at = ours.version.overhead();
+        let first = Cursor { position, parts, part: 0, at, left: found.len, each: found.each };
+        self.take_next(ours, first, into)
+    }
+
+    /// Copies the datagram at a cursor, and keeps the place of the next one, if there is one.
+    #[inline]
+    fn take_next(&mut self, ours: &Ours, mut cursor: Cursor, into: &mut [u8]) -> Option<usize> {
+        let len = cursor.each.min(cursor.left);
+        let copied = into.get_mut(..len).and_then(|into| self.copy(&mut cursor, into));
+        // Between two of them lies the second one's mark.
+        if copied.is_some() && cursor.left > OURS && self.copy(&mut cursor, &mut [0; OURS]).is_some() {
+            self.more = Some(cursor);
+        } else {
+            self.finish(ours, cursor.position, cursor.parts);
+        }
+        copied.map(|()| len)
+    }
+
+    /// Lets go of an arrival.
+    #[inline]
+    fn finish(&mut self, ours: &Ours, position: u32, parts: u32) {
+        self.arrivals.release(position.wrapping_add(parts));
+        if self.pool.read(ours.window) >= BATCH {
+            self.give_back(ours);
+        }
     }
 
     /// How many frames the next arrival has, if all of it is there.
@@ -144,10 +206,10 @@ impl Lane {
         Some((self.pool.bytes(frame.addr, len.max(LONGEST))?, len))
     }
 
-    /// Copies a datagram out of the frames from `position` on. Other tasks of the user can write to
-    /// frames at any time: they are copied, and then looked at.
+    /// What the frames from `position` on hold. Other tasks of the user can write to frames at any
+    /// time: what is looked at here is a copy.
     #[inline]
-    fn take(&self, ours: &Ours, position: u32, parts: u32, into: &mut [u8]) -> Option<usize> {
+    fn look(&self, ours: &Ours, position: u32, parts: u32) -> Option<Found> {
         let (bytes, len) = self.bytes(position)?;
         let more = |part: u32| self.bytes(position.wrapping_add(part));
         let all = if parts == 1 {
@@ -158,23 +220,29 @@ impl Lane {
         let mut head = [0; LONGEST];
         // SAFETY: the memory has at least so many bytes there.
         unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), LONGEST) };
-        let datagram = frame::parse(&head, all, ours.version, ours.port, ours.tag)?;
-        let into = into.get_mut(..datagram)?;
-        let from = ours.version.overhead();
-        let here = datagram.min(len.checked_sub(from)?);
-        // SAFETY: so many bytes lie in the frame behind the head, and `into` has as many.
-        unsafe { bytes.add(from).copy_to_nonoverlapping(into.as_mut_ptr(), here) };
-        let mut done = here;
-        for part in 1..parts {
-            let (bytes, len) = more(part)?;
-            let here = len.min(datagram - done);
-            let into = into.get_mut(done..done + here)?;
-            // SAFETY: so many bytes lie in the frame, and `into` has as many.
-            unsafe { bytes.copy_to_nonoverlapping(into.as_mut_ptr(), here) };
-            done += here;
+        frame::parse(&head, all, ours.version, ours.port, ours.tag)
+    }
+
+    /// Copies the next bytes of an arrival out of its frames.
+    #[inline]
+    fn copy(&self, cursor: &mut Cursor, mut into: &mut [u8]) -> Option<()> {
+        cursor.left = cursor.left.checked_sub(into.len())?;
+        while !into.is_empty() {
+            if cursor.part == cursor.parts {
+                return None;
+            }
+            let (bytes, len) = self.bytes(cursor.position.wrapping_add(cursor.part))?;
+            let here = into.len().min(len.checked_sub(cursor.at)?);
+            let (to, rest) = into.split_at_mut(here);
+            // SAFETY: so many bytes lie in the frame from there on, and `to` has as many.
+            unsafe { bytes.add(cursor.at).copy_to_nonoverlapping(to.as_mut_ptr(), here) };
+            into = rest;
+            cursor.at += here;
+            if cursor.at == len {
+                (cursor.part, cursor.at) = (cursor.part + 1, 0);
+            }
         }
-        // A task of the user that changes lengths meanwhile spoils its own datagrams.
-        (done == datagram).then_some(datagram)
+        Some(())
     }
 
     /// Gives frames back at the second look in a row that finds nothing: after the first one what
@@ -191,7 +259,7 @@ impl Lane {
     fn settle(&mut self, ours: &Ours) {
         self.give_back(ours);
         if !without(Optimization::FramePrefetch) {
-            self.next = self.pool.frame_after(self.last, self.arrived);
+            self.next = self.pool.frame_after(self.last, self.frames);
         }
         self.settled = self.pool.read(ours.window) == 0;
     }

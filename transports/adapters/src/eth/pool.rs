@@ -126,7 +126,7 @@ pub struct Pool {
     /// This process, as the locks say it.
     me: u32,
     misses: u32,
-    /// A frame's position in the fill ring, and how many datagrams had arrived with it.
+    /// A frame's position in the fill ring, and how many had been taken with it.
     known: (u32, u64),
     /// Searches that have not found a frame there.
     lost: u32,
@@ -312,18 +312,19 @@ impl Pool {
         }
     }
 
-    /// Where the next datagram is likely to lie if the one that was counted as this one lay at this
-    /// address of the kernel's: it takes frames in the order in which they were given to it.
-    pub fn frame_after(&mut self, address: u64, arrived: u64) -> u64 {
+    /// Where the next datagram is likely to lie if the last frame, which was counted as this one,
+    /// was at this address of the kernel's: it takes frames in the order in which they were given
+    /// to it.
+    pub fn frame_after(&mut self, address: u64, taken: u64) -> u64 {
         let chunk = u64::from(self.layout.chunk);
         let (frame, within) = (address - address % chunk, address % chunk);
         let (position, count) = self.known;
-        let guess = position.wrapping_add(arrived.wrapping_sub(count) as u32);
+        let guess = position.wrapping_add(taken.wrapping_sub(count) as u32);
         // Others' datagrams may have come in between.
         let nearby = if self.lost.is_multiple_of(SELDOM) { self.fill.capacity() } else { CLOSE };
         let found = (0..nearby).map(|at| guess.wrapping_add(at)).find(|at| self.fill.read(*at) == frame);
         match found {
-            Some(at) => (self.known, self.lost) = ((at, arrived), 1),
+            Some(at) => (self.known, self.lost) = ((at, taken), 1),
             None => self.lost = self.lost.wrapping_add(1),
         }
         self.fill.read(self.known.0.wrapping_add(1)).wrapping_add(within)

@@ -1,9 +1,10 @@
 //! One window's sockets: what is sent goes into frames of its own, what arrives is copied out of
-//! the shared ones.
+//! the shared ones. Many datagrams to one window may leave together ([`burst`](super::burst)).
 //!
 //! Where the interface has several receive queues, the window has a socket at each. It sends by one
 //! of them, another one for each window, so that the windows' datagrams are spread.
 
+use crate::eth::burst::Burst;
 pub use crate::eth::counts::Counts;
 use crate::eth::frame::{End, Template, Version};
 use crate::eth::lane::{Lane, Ours};
@@ -14,7 +15,7 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt;
 use rustix::net::xdp::{XDP_PGOFF_TX_RING, XdpDescOptions};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// Most calls in a row that make the kernel send: it takes some 32 frames at each.
@@ -199,6 +200,28 @@ impl Port {
             }
         });
         !self.free.is_empty()
+    }
+
+    /// A way for many datagrams at once to the window at this address and UDP port.
+    ///
+    /// # Errors
+    /// The kernel's own stack does not send from this interface's address, or not there.
+    pub fn burst(&self, address: IpAddr, port: u16) -> io::Result<Burst> {
+        Burst::open(&self.wire, SocketAddr::new(address, port), self.ours.tag)
+    }
+
+    /// Sends the datagrams of a burst. Those before it leave before it.
+    ///
+    /// # Errors
+    /// None of them has left.
+    ///
+    /// # Safety
+    /// What was [added](Burst::add) is readable.
+    pub unsafe fn send_burst(&mut self, burst: &mut Burst) -> io::Result<()> {
+        self.flush();
+        // SAFETY: the caller's promise.
+        self.counts.sent += unsafe { burst.send() }?;
+        Ok(())
     }
 
     /// Makes the kernel send what lies in the ring.

@@ -3,7 +3,7 @@
 use super::Hps;
 use crate::address::{Card, Contact};
 use crate::rail::Rail;
-use crate::way::{Link, Wire};
+use crate::way::{Link, Together, Wire};
 use crate::windows::refused;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::{PeerId, TransportError};
@@ -64,7 +64,7 @@ impl Hps {
         // A host does not answer itself on an Ethernet.
         let one_host = theirs.host == self.card.host;
         if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_host) {
-            let Contact { address, port: number, room } = contact;
+            let Contact { address, port: number, room, joins } = contact;
             let hop = self.services.hop(&rail.entry.place.adapter, address);
             let hop = hop.map_err(|why| {
                 TransportError::Unreachable(format!("{} of task {peer}: {why}", entry.place))
@@ -72,7 +72,9 @@ impl Hps {
             let template = port.template(hop, address, number);
             let theirs = usize::from(room);
             let room = theirs.min(rail.room()).min(self.services.room(rail.entry.index as usize));
-            return Ok(Link::Wire(Wire { template, address, port: number, theirs, room }));
+            let together = if joins && port.wire().joins { Together::Later(0) } else { Together::Never };
+            let wire = Wire { template, address, port: number, theirs, room, together };
+            return Ok(Link::Wire(wire));
         }
         let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
         let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
