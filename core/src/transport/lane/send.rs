@@ -199,7 +199,7 @@ impl SendLane {
     }
 
     /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere: its
-    /// length, and [`APART`] or not.
+    /// length, and [`APART`](lane::APART) or not.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
