@@ -172,7 +172,8 @@ impl ReceiveLane {
     #[inline(always)]
     pub unsafe fn take_data(&mut self, announced: usize) -> Option<(*mut u8, usize)> {
         let (len, gap) = length(announced);
-        if len > self.data.longest {
+        // Nor is one of no bytes here, with or without a ring.
+        if len.wrapping_sub(1) >= self.data.longest {
             return None;
         }
         self.step();

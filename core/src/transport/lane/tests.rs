@@ -88,6 +88,8 @@ fn messages_arrive_in_order_and_slots_are_given_back_with_the_next_look() {
         // A slot that announces a long message, in a lane without a data ring.
         slots[index(13, 3)].head.store(head(13, INLINE + 1), Ordering::Relaxed);
         assert_eq!((rx.take(), rx.take_next()), (Taken::Left, None));
+        slots[index(13, 3)].head.store(head(13, APART), Ordering::Relaxed);
+        assert_eq!((rx.take(), rx.take_next()), (Taken::Left, None));
         rx.look_ahead();
     }
 }
@@ -126,6 +128,8 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
         tx.data.longest = 500;
         assert_eq!(tx.send_data(&[], &body[..501]), None, "longer than the reader takes");
         slots[index(100, 3)].head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
+        assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
+        slots[index(100, 3)].head.store(head(100, APART | (RING / 4 + 1)), Ordering::Relaxed);
         assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
     }
 }

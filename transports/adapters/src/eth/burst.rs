@@ -91,7 +91,7 @@ impl Burst {
         header.msg_iov = self.parts.as_mut_ptr();
         header.msg_iovlen = self.parts.len() as _;
         header.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: arithmetic.
+        // SAFETY: it computes a length, and touches no memory.
         header.msg_controllen = unsafe { libc::CMSG_SPACE(2) } as _;
         // SAFETY: the control buffer has room for one message of two bytes, and is aligned.
         unsafe {
