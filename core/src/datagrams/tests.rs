@@ -134,7 +134,7 @@ fn read(unit: Unit) -> (u8, u32) {
 }
 
 /// The packets of one poll, without the news of lives that have begun.
-fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
+pub(crate) fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
     datagrams.poll(link, usize::MAX, false).expect("polls");
     let units = datagrams.take_units();
     let packets = units.iter().filter(|unit| unit.new_life_after().is_none());
