@@ -105,8 +105,8 @@ mod tests {
             datagrams.flush(link, datagrams.now());
             locked.wake_for_timer();
             assert!(number > 0 || sleeps_until() < announced, "the alarm is set for the first one");
-            // Timers that have become due meanwhile are run. On a slow machine that takes long enough
-            // for the next one to become due.
+            // Timers that have become due meanwhile are run. On a slow machine the next one may be
+            // due by then.
             limit = loop {
                 let (link, datagrams) = locked.links.engine_at(0).expect("it was given one");
                 poll(link, datagrams);

@@ -26,6 +26,8 @@ enum Command {
     Probe,
     /// Measure floors, Lapis and (with --peers) the peers in interleaved rounds, and write a report
     Run(runner::Args),
+    /// Which bars the newest reports meet, each of another kind of processor; writes bars.md
+    Bars(runner::kinds::Args),
     /// Pack, unpack and copy the shapes of applications, beside hand-written loops, memcpy and
     /// every MPI found
     Dgsp(runner::dgsp::Args),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Floor(args) => print_floors(&args),
         Command::Run(args) => runner::run(&args),
+        Command::Bars(args) => runner::kinds::run(&args),
         Command::Dgsp(args) => runner::dgsp::run(&args),
         Command::Collectives(args) => runner::collectives::run(&args),
         Command::Crowd(args) => runner::crowd::run(&args),

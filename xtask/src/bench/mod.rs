@@ -15,14 +15,15 @@ use anyhow::Result;
                   collectives, both beside every MPI found, `crowd` jobs with more tasks than cores \
                   or beside busy processes; `qnix`, `acp` and `gm` show QNIX, ACP and GM beside what they stand \
                   on, and write no file; `instructions` counts instructions by callgrind and compares them with \
-                  docs/bench/instructions.md (--write writes it); `ablation` turns single \
+                  docs/bench/instructions.md (--write writes it); `bars` writes which bars the newest report of each kind \
+                  of processor meets, to docs/bench/bars.md; `ablation` turns single \
                   optimisations off and shows what each buys (--test runs the conformance suite with \
                   each of them off); `schedules` writes what collectives cost on paper, up to a \
                   million tasks, to docs/bench/schedules.md. docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `crowd`, `qnix`, `acp`, `gm`, `instructions`, `ablation` or `schedules`,
-    /// and options of the runner
+    /// `dgsp`, `collectives`, `crowd`, `qnix`, `acp`, `gm`, `instructions`, `bars`, `ablation` or
+    /// `schedules`, and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -72,8 +73,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     sh::run(&mut sh::cargo(build))?;
     let mut runner = sh::ours(workspace::target_dir().join("release/lapis-bench"));
-    let in_turns = args.runner.first().is_some_and(|first| first == "collectives" || first == "crowd");
-    if !dgsp && !in_turns {
+    let has_command = dgsp || ["collectives", "crowd", "bars"].into_iter().any(is_first);
+    if !has_command {
         runner.arg("run");
     }
     if qnix {

@@ -1,7 +1,10 @@
 //! The goals ("bars") of Lapis against floors and peers, and whether a run met them.
 
-use super::rounds::Figure;
+mod sisters;
+
+use super::rounds::Figure as Measured;
 use crate::peers::{ASK, C_CALL, SERVE};
+use lapis_bench::record::Record;
 use lapis_bench::table::{Table, figure};
 
 /// One bar.
@@ -12,126 +15,53 @@ pub(crate) struct Bar {
     pub(crate) met: bool,
 }
 
-/// The bars of a transport for which this run has figures.
-pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
-    let all = Figures(figures);
+/// What bars are computed from: a figure of a run, or one that a report has.
+pub(super) struct Figure<'a> {
+    pub(super) bench: &'a str,
+    pub(super) record: &'a Record,
+    pub(super) to_peer: Option<f64>,
+}
+
+impl<'a> From<&'a Measured> for Figure<'a> {
+    fn from(measured: &'a Measured) -> Self {
+        let Measured { bench, record, to_peer, .. } = measured;
+        Self { bench, record, to_peer: *to_peer }
+    }
+}
+
+/// The bars of a transport for which there are figures.
+pub(super) fn of<'a>(transport: &str, figures: impl IntoIterator<Item = impl Into<Figure<'a>>>) -> Vec<Bar> {
+    let all = Figures(figures.into_iter().map(Into::into).collect());
     let mut bars = match transport {
         "udp" => over_udp(&all),
         "hps" => over_windows(&all),
         "rdma" => over_rdma(&all),
         _ => over_shm(&all),
     };
-    bars.extend(of_qnix(&all));
-    bars.extend(of_acp(transport, &all));
-    bars.extend(of_gm(&all));
+    bars.extend(sisters::of_qnix(&all));
+    bars.extend(sisters::of_acp(transport, &all));
+    bars.extend(sisters::of_gm(&all));
     bars
-}
-
-/// ACP beside floors and what it stands on, in the same run.
-fn of_acp(transport: &str, all: &Figures<'_>) -> Vec<Bar> {
-    const MIB: u64 = 1 << 20;
-    let value = |figure: &Figure| figure.record.value;
-    let of = |bench, size| all.by(bench, "lapis-acp", size).map(value);
-    let message = all.lapis("am_lat", 8).map(value);
-    let find = at_most(
-        "key of another process through ACP, to a round trip",
-        ratio(of("acp_find", 8), message.map(|m| 2.0 * m)),
-        2.0,
-        "",
-    );
-    if transport != "shm" {
-        return find.into_iter().collect();
-    }
-    let copy = of("put_lat", 8);
-    let line = |bench| all.floor(bench, "line_lat", 8);
-    let atomic = of("fadd", 8).into_iter().chain(of("cas", 8)).reduce(f64::max);
-    let barrier = ratio(of("barrier", 0), all.lapis("barrier", 0).map(value));
-    let third = ratio(of("acp_third", MIB), all.floor("acp_third", "copy_own", MIB));
-    let bars = [
-        at_most("acp_copy of 8 B into mapped memory, at the origin, ns", copy, 10.0, " ns"),
-        at_most(
-            "acp_copy of 8 B until seen, to a cache line's ping-pong",
-            ratio(of("acp_seen", 8), line("acp_seen")),
-            1.3,
-            "",
-        ),
-        at_most("acp_add8 and acp_cas8, the dearer, ns", atomic, 12.0, " ns"),
-        at_most("16 ordered acp_copy, to one", ratio(of("acp_chain", 8), copy), 16.0, ""),
-        at_least("1 MiB by acp_copy of a third party, to memcpy", third, 0.9, ""),
-        at_most(
-            "8 B through a channel, one way, to a cache line's ping-pong",
-            ratio(of("am_lat", 8), line("am_lat")),
-            1.4,
-            "",
-        ),
-        at_most("acp_sync, to a team's barrier", barrier, 1.1, ""),
-        at_most(
-            "acp_malloc and acp_free of another process's memory, ns",
-            of("acp_malloc", 64),
-            3000.0,
-            " ns",
-        ),
-    ];
-    bars.into_iter().chain([find]).flatten().collect()
-}
-
-/// GM beside the transport that has the same windows, in the same run.
-fn of_gm(all: &Figures<'_>) -> Vec<Bar> {
-    const GM: &str = "lapis-gm";
-    const MIB: u64 = 1 << 20;
-    let value = |figure: &Figure| figure.record.value;
-    let own = |bench, size| all.by(bench, GM, size).map(value);
-    let beside = |bench, size| ratio(own(bench, size), all.lapis(bench, size).map(value));
-    let bars = [
-        at_most("8 B through GM, one way, to an active message", beside("am_lat", 8), 1.15, ""),
-        at_least("stream of 8 B messages through GM, M/s", own("am_rate", 8), 10.0, " M/s"),
-        at_least("stream of 1 MiB messages through GM, to active messages", beside("am_bw", MIB), 0.9, ""),
-        at_most("processor time of gm_blocking_receive, % of a core", own("blocked", 0), 1.0, " %"),
-        at_most("gm_open, ns", own("gm_open", 0), 5e6, " ns"),
-    ];
-    bars.into_iter().flatten().collect()
-}
-
-/// QNIX beside what it stands on, in the same run.
-fn of_qnix(all: &Figures<'_>) -> Vec<Bar> {
-    const LONGEST: u64 = 2 << 20;
-    let value = |figure: &Figure| figure.record.value;
-    let beside =
-        |bench, size| ratio(all.by(bench, "lapis-qnix", size).map(value), all.lapis(bench, size).map(value));
-    let puts = all.in_memory("put_bw", "heap", LONGEST).or(all.in_memory("put_bw", "lapis", LONGEST));
-    let in_crowd = |bench| all.by(bench, "lapis-qnix-8", 8).map(value);
-    let bars = [
-        at_most("8 B through QNIX, one way, to an active message", beside("am_lat", 8), 1.3, ""),
-        at_least(
-            "stream of 2 MiB messages through QNIX, to puts",
-            ratio(all.by("am_bw", "lapis-qnix", LONGEST).map(value), puts),
-            0.9,
-            "",
-        ),
-        at_most("barrier through QNIX, to a team's", beside("barrier", 0), 1.1, ""),
-        at_most(
-            "8 B to seven through QNIX, at the sender, to one",
-            ratio(in_crowd("broadcast_short"), in_crowd("send_short")),
-            2.0,
-            "",
-        ),
-    ];
-    bars.into_iter().flatten().collect()
 }
 
 fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     const MIB: u64 = 1 << 20;
     let mut bars = Vec::new();
     let mut most = |what, value, bound, unit: &str| bars.extend(at_most(what, value, bound, unit));
-    let value = |figure: &Figure| figure.record.value;
-    let one_way = all.lapis("am_lat", 8);
+    let value = |figure: &Figure<'_>| figure.record.value;
+    let one_way = all.lapis("am_lat", 8).map(value);
+    let line = all.floor("am_lat", "line_lat", 8);
     most(
         "8 B active message, one way, to a cache line's ping-pong",
-        ratio(one_way.map(value), all.floor("am_lat", "line_lat", 8)),
-        1.5,
+        ratio(one_way, line),
+        if line.is_some_and(|ns| ns < FAR_LINE) { 1.25 } else { 1.6 },
         "",
     );
-    most("8 B active message, to the best peer", one_way.and_then(|f| f.to_peer), 1.0, "");
+    let from_c = |bench| ratio(all.by(bench, "lapis-c", 8).map(value), all.lapis(bench, 8).map(value));
+    most("8 B active message from C, to Rust's", from_c("am_lat"), 1.1, "");
+    for (what, bench, bound) in TO_PEERS {
+        most(what, all.slowest(bench), bound, "");
+    }
     most("8 B put into Lapis memory, at the origin, ns", all.in_memory("put_lat", "lapis", 8), 8.0, " ns");
     most("fetch-and-add in Lapis memory, ns", all.in_memory("fadd", "lapis", 8), 12.0, " ns");
     most("request, completion handler, reply, 8 B, ns", served(all).map(value), 3000.0, " ns");
@@ -151,7 +81,10 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     let starts = ["init_first", "init"].into_iter().flat_map(|bench| all.any(bench)).map(value);
     most("start and end of two tasks, us", starts.reduce(f64::max), 20_000.0, " us");
     let mut least = |what, value, bound, unit: &str| bars.extend(at_least(what, value, bound, unit));
-    least("stream of 8 B active messages, M/s", all.lapis("am_rate", 8).map(value), 25.0, " M/s");
+    let rate = all.lapis("am_rate", 8).map(value);
+    least("stream of 8 B active messages, M/s", rate, 25.0, " M/s");
+    least("the same, to a ring of cache lines", ratio(rate, all.floor("am_rate", "ring_rate", 8)), 0.6, "");
+    least("stream of 8 B active messages from C, to Rust's", from_c("am_rate"), 0.85, "");
     least(
         "1 MiB put into any memory, to process_vm_readv",
         ratio(all.in_memory("put_bw", "heap", MIB), all.floor("put_bw", "cma_read_bw", MIB)),
@@ -161,17 +94,33 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     least(
         "1 MiB put into Lapis memory, to memcpy",
         ratio(all.in_memory("put_bw", "lapis", MIB), all.floor("put_bw", "copy_own", MIB)),
-        0.9,
+        0.95,
         "",
     );
     bars
 }
 
+/// A cache line takes longer than this between far cores, in ns one way.
+const FAR_LINE: f64 = 50.0;
+
+/// Figures of shared memory that must be at least as fast as those of the fastest peer, at every
+/// size.
+const TO_PEERS: [(&str, &str, f64); 8] = [
+    ("active messages of any size, the slowest, to the best peer", "am_lat", 1.0),
+    ("messages copied out, of any size, the slowest, to the best peer", "am_copy_lat", 1.0),
+    ("streams of messages of any size, the slowest, to the best peer", "am_bw", 1.0),
+    ("streams copied out, of any size, the slowest, to the best peer", "am_copy_bw", 1.0),
+    ("stream of 8 B messages, to the best peer", "am_rate", 1.0),
+    ("streams of puts of any size, the slowest, to the best peer", "put_bw", 1.0),
+    ("streams of gets of any size, the slowest, to the best peer", "get_bw", 1.0),
+    ("global fence, to the best peer's barrier", "gfence", 0.8),
+];
+
 /// Windows of soft adapters, beside shared memory in the same run, and windows of interfaces beside
 /// UDP sockets.
 fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
     const MIB: u64 = 1 << 20;
-    let value = |figure: &Figure| figure.record.value;
+    let value = |figure: &Figure<'_>| figure.record.value;
     let stream = |peer| all.by("am_bw", peer, MIB).map(value);
     let wire = |how| all.trial("wire", how);
     let bars = [
@@ -220,7 +169,7 @@ fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
 /// Beside the same provider of libfabric, driven bare in the same run.
 fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
     const MIB: u64 = 1 << 20;
-    let value = |figure: &Figure| figure.record.value;
+    let value = |figure: &Figure<'_>| figure.record.value;
     let bare = |bench, size| all.by_family(bench, "libfabric", size).map(value);
     let to_bare = |bench, size| ratio(all.lapis(bench, size).map(value), bare(bench, size));
     let bars = [
@@ -244,12 +193,12 @@ fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
 }
 
 /// Programs in C alone have this figure.
-fn served<'a>(all: &'a Figures<'_>) -> Option<&'a Figure> {
+fn served<'a>(all: &'a Figures<'a>) -> Option<&'a Figure<'a>> {
     all.any(SERVE).find(|figure| figure.record.size == 8)
 }
 
 /// As [`served`], for requests of 64 KiB that are answered with 8 bytes.
-fn asked<'a>(all: &'a Figures<'_>) -> Option<&'a Figure> {
+fn asked<'a>(all: &'a Figures<'a>) -> Option<&'a Figure<'a>> {
     all.any(ASK).find(|figure| figure.record.size == 64 << 10)
 }
 
@@ -336,34 +285,39 @@ pub(super) fn table(bars: &[Bar]) -> Table {
     table
 }
 
-struct Figures<'a>(&'a [Figure]);
+struct Figures<'a>(Vec<Figure<'a>>);
 
-impl Figures<'_> {
-    fn any(&self, bench: &str) -> impl Iterator<Item = &Figure> {
+impl<'a> Figures<'a> {
+    fn any(&self, bench: &str) -> impl Iterator<Item = &Figure<'a>> {
         self.0.iter().filter(move |f| f.bench == bench && f.record.peer == "lapis")
     }
 
     fn in_memory(&self, bench: &str, memory: &str, size: u64) -> Option<f64> {
-        let found = |f: &&Figure| f.record.memory.as_deref() == Some(memory) && f.record.size == size;
+        let found = |f: &&Figure<'_>| f.record.memory.as_deref() == Some(memory) && f.record.size == size;
         self.any(bench).find(found).map(|f| f.record.value)
     }
 
-    fn lapis(&self, bench: &str, size: u64) -> Option<&Figure> {
+    /// How many times slower than the best peer this is at the size where it is slowest.
+    fn slowest(&self, bench: &str) -> Option<f64> {
+        self.any(bench).filter_map(|figure| figure.to_peer).reduce(f64::max)
+    }
+
+    fn lapis(&self, bench: &str, size: u64) -> Option<&Figure<'a>> {
         self.by(bench, "lapis", size)
     }
 
-    fn by(&self, bench: &str, party: &str, size: u64) -> Option<&Figure> {
+    fn by(&self, bench: &str, party: &str, size: u64) -> Option<&Figure<'a>> {
         self.0.iter().find(|f| f.bench == bench && f.record.peer == party && f.record.size == size)
     }
 
     /// By the first party whose name, a version behind it, begins so.
-    fn by_family(&self, bench: &str, family: &str, size: u64) -> Option<&Figure> {
-        let has = |f: &&Figure| f.record.peer.starts_with(family) && f.record.size == size;
+    fn by_family(&self, bench: &str, family: &str, size: u64) -> Option<&Figure<'a>> {
+        let has = |f: &&Figure<'_>| f.record.peer.starts_with(family) && f.record.size == size;
         self.0.iter().filter(|f| f.bench == bench).find(has)
     }
 
     fn floor(&self, bench: &str, floor: &str, size: u64) -> Option<f64> {
-        let ours = |f: &&Figure| {
+        let ours = |f: &&Figure<'_>| {
             f.bench == bench && f.record.peer == "floor" && f.record.bench == floor && f.record.size == size
         };
         self.0.iter().find(ours).map(|f| f.record.value)
@@ -377,11 +331,14 @@ impl Figures<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapis_bench::record::Record;
     use lapis_bench::stats::Summary;
 
-    fn figure(bench: &'static str, record: Record, peer: &str) -> Figure {
-        Figure { bench, what: "", record: record.of(peer, "udp"), to_floor: None, to_peer: Some(0.9) }
+    pub(super) fn all(figures: &[Measured]) -> Figures<'_> {
+        Figures(figures.iter().map(Figure::from).collect())
+    }
+
+    pub(super) fn figure(bench: &'static str, record: Record, peer: &str) -> Measured {
+        Measured { bench, what: "", record: record.of(peer, "udp"), to_floor: None, to_peer: Some(0.9) }
     }
 
     #[test]
@@ -399,61 +356,8 @@ mod tests {
         ];
         let bars = of("shm", &figures);
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
+        // To the line, and latencies and starts beside peers.
         assert_eq!(seen, [(1.25, true), (0.9, true), (9.0, false), (3.0, true), (21_000.0, false)]);
-    }
-
-    #[test]
-    fn qnix_is_judged_beside_what_it_stands_on() {
-        let latency = |name, size, ns: f64| Record::latency(name, size, Summary::of(&[ns]));
-        let stream = |name, ns: f64| Record::bandwidth(name, 2 << 20, Summary::of(&[ns]));
-        let figures = [
-            figure("am_lat", latency("am_lat", 8, 50.0), "lapis"),
-            figure("am_lat", latency("am_lat", 8, 100.0), "lapis-qnix"),
-            figure("put_bw", stream("put_bw", 1000.0).in_memory("heap"), "lapis"),
-            figure("am_bw", stream("am_bw", 1000.0), "lapis-qnix"),
-            figure("barrier", latency("barrier", 0, 200.0), "lapis"),
-            figure("barrier", latency("barrier", 0, 210.0), "lapis-qnix"),
-            figure("send_short", latency("send_short", 8, 100.0), "lapis-qnix-8"),
-            figure("broadcast_short", latency("broadcast_short", 8, 150.0), "lapis-qnix-8"),
-        ];
-        let bars = of_qnix(&Figures(&figures));
-        let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
-        assert_eq!(seen, [(2.0, false), (1.0, true), (1.05, true), (1.5, true)]);
-    }
-
-    #[test]
-    fn acp_is_judged_beside_what_it_stands_on() {
-        let latency = |name, size, ns: f64| Record::latency(name, size, Summary::of(&[ns]));
-        let figures = [
-            figure("am_lat", latency("line_lat", 8, 50.0), "floor"),
-            figure("am_lat", latency("am_lat", 8, 60.0), "lapis"),
-            figure("am_lat", latency("am_lat", 8, 100.0), "lapis-acp"),
-            figure("put_lat", latency("put_lat", 8, 9.0), "lapis-acp"),
-            figure("fadd", latency("fadd", 8, 11.0), "lapis-acp"),
-            figure("cas", latency("cas", 8, 13.0), "lapis-acp"),
-            figure("barrier", latency("barrier", 0, 200.0), "lapis"),
-            figure("barrier", latency("barrier", 0, 210.0), "lapis-acp"),
-            figure("acp_find", latency("acp_find", 8, 300.0), "lapis-acp"),
-        ];
-        let bars = of_acp("shm", &Figures(&figures));
-        let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
-        assert_eq!(seen, [(9.0, true), (13.0, false), (2.0, false), (1.05, true), (2.5, false)]);
-        assert_eq!(of_acp("udp", &Figures(&figures)).len(), 1, "other networks reach no memory");
-    }
-
-    #[test]
-    fn gm_is_judged_beside_the_windows_it_stands_on() {
-        let once = |ns: f64| Summary::of(&[ns]);
-        let figures = [
-            figure("am_lat", Record::latency("am_lat", 8, once(200.0)), "lapis"),
-            figure("am_lat", Record::latency("am_lat", 8, once(240.0)), "lapis-gm"),
-            figure("am_rate", Record::rate("am_rate", 8, once(50.0)), "lapis-gm"),
-            figure("am_bw", Record::bandwidth("am_bw", 1 << 20, once(100.0)), "lapis"),
-            figure("am_bw", Record::bandwidth("am_bw", 1 << 20, once(100.0)), "lapis-gm"),
-            figure("gm_open", Record::latency("gm_open", 0, once(6e6)), "lapis-gm"),
-        ];
-        let seen: Vec<(f64, bool)> = of_gm(&Figures(&figures)).iter().map(|b| (b.value, b.met)).collect();
-        assert_eq!(seen, [(1.2, false), (20.0, true), (1.0, true), (6e6, false)]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(super) fn plain(outcome: &Outcome) -> String {
 
 /// Writes page, JSON and plots.
 pub(super) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
-    let stem = format!("{}-dgsp", outcome.machine.date);
+    let stem = outcome.machine.stem("dgsp");
     let mut page = heading(outcome);
     for (name, rows) in benches(outcome) {
         page.push_str(&format!("\n## {name}\n\n{}", table(&rows).markdown()));
@@ -92,19 +92,14 @@ fn heading(outcome: &Outcome) -> String {
     let m = &outcome.machine;
     let quick = if outcome.quick { " A quick run: indicative only." } else { "" };
     format!(
-        "# {} data gather/scatter programs\n\n{}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
+        "# {} data gather/scatter programs\n\n{}\n\n\
          {} passes, in each of which all programs start anew and then take turns on one core, {} µs at least a figure.{quick} \
          Memory is on huge pages and warm. Times are medians of the passes, in ns; the other columns are the others' times \
          divided by ours in the same pass (above 1: Lapis is faster), and their median. `memcpy` moves the same bytes from one contiguous \
          place to another; for long blocks 0.85 is wanted of it. A copy goes from one memory to another of the same \
          layout; by hand, through a packed buffer.\n\n{}\n{}",
         m.date,
-        m.processor,
-        m.cores,
-        m.memory_gib,
-        m.kernel,
-        m.compiler,
-        m.revision,
+        m.line(),
         outcome.rounds,
         outcome.micros,
         verdicts(&outcome.rows),

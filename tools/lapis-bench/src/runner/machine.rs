@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) struct Machine {
     pub(crate) date: String,
     pub(crate) processor: String,
+    /// Its maker, family and model, as in tuning files: the name of its reports.
+    pub(crate) kind: String,
     pub(crate) cores: usize,
     pub(crate) memory_gib: u64,
     pub(crate) kernel: String,
@@ -34,6 +36,7 @@ impl Machine {
             date: today(),
             processor: field(&read("/proc/cpuinfo"), "model name")
                 .unwrap_or_else(|| std::env::consts::ARCH.into()),
+            kind: lapis_core::config::processor(),
             cores: std::thread::available_parallelism()
                 .map_or(1, usize::from)
                 .max(count_cores(&read("/proc/cpuinfo"))),
@@ -42,6 +45,21 @@ impl Machine {
             compiler: output(&["rustc", "--version"]),
             revision: output(&["git", "describe", "--always", "--dirty"]),
         }
+    }
+}
+
+impl Machine {
+    /// A report's name: the newest of each kind of processor stays.
+    pub(crate) fn stem(&self, subject: &str) -> String {
+        format!("{}-{subject}", self.kind)
+    }
+
+    /// One line for the head of a report.
+    pub(crate) fn line(&self) -> String {
+        let Self { processor, kind, cores, memory_gib, kernel, compiler, revision, .. } = self;
+        format!(
+            "{processor} ({kind}), {cores} cores, {memory_gib} GiB, Linux {kernel}, {compiler}, tree {revision}."
+        )
     }
 }
 

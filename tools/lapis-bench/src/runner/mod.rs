@@ -7,6 +7,7 @@ pub(crate) mod collectives;
 pub(crate) mod crowd;
 pub(crate) mod dgsp;
 mod dgsp_report;
+pub(crate) mod kinds;
 mod machine;
 pub(crate) mod network;
 mod noise;
@@ -68,7 +69,8 @@ pub(crate) struct Args {
     /// Where the report goes
     #[arg(long, default_value = "docs/bench")]
     out: PathBuf,
-    /// Print the table only; write no files
+    /// Print the table only; write no files. Without it, even a part of the benches replaces this
+    /// kind of processor's report
     #[arg(long)]
     dry: bool,
 }
@@ -121,6 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", report::plain(&outcome));
     if !args.dry {
         report::write(&outcome, &args.out)?;
+        kinds::write(&args.out)?;
     }
     Ok(())
 }

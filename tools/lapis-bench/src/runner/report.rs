@@ -33,7 +33,7 @@ pub(crate) fn plain(outcome: &Outcome) -> String {
 
 /// Writes page, JSON and plots.
 pub(crate) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
-    let stem = format!("{}-{}", outcome.machine.date, outcome.transport);
+    let stem = outcome.machine.stem(&outcome.transport);
     let put = |name: &str, text: &str| put(folder, name, text);
     let mut page = heading(outcome);
     for (name, figures) in benches(outcome) {
@@ -129,19 +129,14 @@ fn heading(outcome: &Outcome) -> String {
     let quick = if outcome.quick { " A quick run: indicative only." } else { "" };
     format!(
         "# {} over {}\n\n\
-         {}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
+         {}\n\n\
          Two processes pinned to a core each, polling; {} rounds in which all parties take turns, {} ms a figure.{quick} \
          The columns are the median of the rounds' medians and their range; the last two say how many times slower a \
          figure is than the floor of the same size and than the best peer (below 1: faster). Differences under 15 % \
          are ties. Figures of different machines can't be compared; ratios can.\n\n{}",
         m.date,
         outcome.transport,
-        m.processor,
-        m.cores,
-        m.memory_gib,
-        m.kernel,
-        m.compiler,
-        m.revision,
+        m.line(),
         outcome.rounds,
         outcome.budget.as_millis(),
         closing(outcome),

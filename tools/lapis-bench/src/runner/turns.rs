@@ -44,7 +44,7 @@ pub(super) struct Jobs<'a> {
 
 /// Everything that the report says.
 pub(super) struct Outcome {
-    /// Of the files, behind the date, and of the page.
+    /// Of the files, behind the kind of processor, and of the page.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) rounds: usize,
@@ -185,21 +185,16 @@ fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
     let m = &outcome.machine;
     let quick = if outcome.quick { " A quick run: indicative only." } else { "" };
     let heading = format!(
-        "# {} {}\n\n{}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
+        "# {} {}\n\n{}\n\n\
          Medians of {} rounds, in each of which everybody takes every figure once.{quick} The last \
          columns are the time of the fastest of the others divided by that of Lapis, and the time of \
          Lapis divided by that of the floor, where there is one.\n",
         m.date,
         outcome.title,
-        m.processor,
-        m.cores,
-        m.memory_gib,
-        m.kernel,
-        m.compiler,
-        m.revision,
+        m.line(),
         outcome.rounds
     );
-    let stem = format!("{}-{}", m.date, outcome.name);
+    let stem = m.stem(outcome.name);
     let rows = outcome.rows.iter().map(|row| {
         let samples: Value = row.samples.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
         let (tasks, bench, size) = (row.tasks, &row.bench, row.size);
