@@ -52,7 +52,7 @@ use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
 use rounds::Readers;
-use stores::store_policy;
+use stores::{store_policy, third_cache};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -138,6 +138,8 @@ pub(crate) struct Board {
     /// How data of `long` bytes and more is stored.
     store_policy: StorePolicy,
     long: usize,
+    /// Bytes of the third-level cache.
+    third_cache: usize,
     /// Memory that blocking calls reuse: a round, and scratch.
     spare: (Round, Vec<[u64; 8]>),
     /// The plans of earlier calls, each at the index that its key gives.
@@ -194,6 +196,7 @@ impl Board {
             behind: 0,
             long: store_policy.least() as usize,
             store_policy,
+            third_cache: third_cache(),
             spare: Default::default(),
             kept: Default::default(),
         })
@@ -213,7 +216,11 @@ impl Board {
     #[inline]
     pub(crate) fn plan<'a>(&self, plan: Plan<'a>) -> Plan<'a> {
         let plan = if self.reads { plan.showing() } else { plan };
-        if self.crowded { plan.widened(self.places.area_count / 2 * AREA_STRIDE) } else { plan }
+        if self.crowded {
+            plan.widened(self.places.area_count / 2 * AREA_STRIDE, self.third_cache)
+        } else {
+            plan
+        }
     }
 
     /// The task of a member.

@@ -5,6 +5,7 @@ use super::flags::Begun;
 use lapis_copies::{Copies, StorePolicy};
 use lapis_core::Context;
 use lapis_core::sync::Ordering;
+use std::sync::OnceLock;
 
 /// If stores that bypass the caches pay at all, they pay from so many bytes on at the latest: the
 /// former data of an area is still in its readers' caches, and each line would have to be taken
@@ -38,6 +39,21 @@ pub(super) fn store_policy(context: &Context) -> StorePolicy {
 pub(super) fn store_policy(_: &Context) -> StorePolicy {
     let _ = PAST;
     StorePolicy::new(Copies::USUAL)
+}
+
+/// Bytes of a third-level cache of this machine; those of a common one if it does not say.
+pub(super) fn third_cache() -> usize {
+    const COMMON: usize = 32 << 20;
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| {
+        let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size");
+        size.ok().and_then(|size| parse_size(&size)).unwrap_or(COMMON)
+    })
+}
+
+/// A number of bytes as the kernel writes those of caches: `32768K`.
+fn parse_size(text: &str) -> Option<usize> {
+    text.trim().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10).filter(|bytes| *bytes > 0)
 }
 
 impl Board {
@@ -77,5 +93,19 @@ impl Board {
             0 => usize::MAX,
             past => past as usize,
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_caches_are_read_as_the_kernel_writes_them() {
+        assert_eq!(parse_size("32768K\n"), Some(32 << 20));
+        for wrong in ["", "K", "0K", "32M", "-1K", "99999999999999999999K"] {
+            assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+        assert!(third_cache() > 0);
     }
 }

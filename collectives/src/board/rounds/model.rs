@@ -227,7 +227,7 @@ impl Case<'_> {
             Way::Areas => plan,
             Way::Shown => plan.shown(),
             Way::Wide => plan.wide(self.room),
-            Way::Shares => plan.in_windows_of(2 * self.room),
+            Way::Shares => plan.in_windows_of(2 * self.room, usize::MAX),
         };
         let broadcasts = matches!(
             self.call,

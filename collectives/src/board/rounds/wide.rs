@@ -23,8 +23,9 @@ const PAST_FROM: usize = 6 << 20;
 const UNIT: usize = 64;
 
 impl Plan<'_> {
-    /// The plan with longer rounds, if one area is too short. Wide ones have room for `room` bytes.
-    pub(crate) fn widened(self, room: usize) -> Self {
+    /// The plan with longer rounds, if one area is too short. Wide ones have room for `room` bytes,
+    /// and the third cache has `third_cache` bytes.
+    pub(crate) fn widened(self, room: usize, third_cache: usize) -> Self {
         match self.call {
             Call::AllToAll { count }
                 if self.windows > 1
@@ -33,7 +34,9 @@ impl Plan<'_> {
             {
                 self.wide(room)
             }
-            _ if self.meets && self.windows > 1 && !without(Optimization::WideRounds) => self.in_shares(),
+            _ if self.meets && self.windows > 1 && !without(Optimization::WideRounds) => {
+                self.in_shares(third_cache)
+            }
             _ => self,
         }
     }

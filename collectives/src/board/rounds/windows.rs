@@ -6,11 +6,6 @@
 use super::{KEEP_OWN_MEMBERS, MEET_MEMBERS, Plan, share};
 use crate::call::Call;
 
-/// If the members of an allgather together get so many bytes and more, these bypass the caches:
-/// they would not stay there, and what is overwritten would be loaded first. Fewer bytes than the
-/// third cache has are quicker through it: all members read the same.
-const PAST_FROM: usize = 32 << 20;
-
 /// Elements of a part, and how many parts a member puts: its whole data, or a part for each member.
 /// Lists are in elements of which each has `scale` in rounds.
 pub(super) fn parts(call: &Call<'_>, n: usize, scale: usize) -> Option<(usize, usize)> {
@@ -38,26 +33,35 @@ pub(super) fn parts(call: &Call<'_>, n: usize, scale: usize) -> Option<(usize, u
 }
 
 impl Plan<'_> {
-    /// The plan with windows of a whole share of a row, for members that meet.
-    pub(super) fn in_shares(self) -> Self {
-        self.in_windows_of(share(self.n))
+    /// The plan with windows of a whole share of a row, for members that meet. The third cache has
+    /// so many bytes.
+    pub(super) fn in_shares(self, third_cache: usize) -> Self {
+        self.in_windows_of(share(self.n), third_cache)
     }
 
     /// The same for a share of so many bytes.
-    pub(super) fn in_windows_of(self, share: usize) -> Self {
+    pub(super) fn in_windows_of(self, share: usize, third_cache: usize) -> Self {
         let Some((count, parts)) = parts(&self.call, self.n, self.scale) else { return self };
         let most = share / self.element / parts;
         if most <= self.window {
             return self;
         }
         let window = count.min(most);
-        Self { window, width: window * parts, windows: count.div_ceil(window), ..self.past_caches() }
+        Self {
+            window,
+            width: window * parts,
+            windows: count.div_ceil(window),
+            ..self.past_caches(third_cache)
+        }
     }
 
-    /// Reductions fold what they have taken, and gain nothing.
-    fn past_caches(self) -> Self {
+    /// If all members of an allgather together get more than the third cache has room for, that
+    /// bypasses the caches: it would not stay there, and what is overwritten would be loaded first.
+    /// Less is quicker through the cache, because all members read the same. Reductions fold what
+    /// they have taken, and gain nothing.
+    fn past_caches(self, third_cache: usize) -> Self {
         match self.call {
-            Call::AllGather { count } => Self { past: count * self.n * self.n >= PAST_FROM, ..self },
+            Call::AllGather { count } => Self { past: count * self.n * self.n >= third_cache, ..self },
             _ => self,
         }
     }
