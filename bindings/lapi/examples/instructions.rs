@@ -1,12 +1,12 @@
 //! What callgrind counts for `cargo xtask bench instructions`.
 //!
-//! Two contexts in one thread talk to each other over shared memory, so that nobody waits and
-//! nothing depends on time. What is counted runs within [`lapis_counted`]: [`BATCH`] times an
-//! operation, again and again, with what prepares and ends a batch outside of it. For each
-//! operation this prints a line `operation<TAB>bytes<TAB>times` and brackets the counted batches by
-//! [`lapis_begin`] and [`lapis_end`], which also ends each of the [`PARTS`] in which they are
-//! counted. The first operation does nothing: what it costs is to be
-//! taken off the others.
+//! Two contexts in one thread talk to each other over shared memory, or by datagrams, so that
+//! nobody waits and nothing depends on time. What is counted runs within [`lapis_counted`]:
+//! [`BATCH`] times an operation, again and again, with what prepares and ends a batch outside of
+//! it. For each operation this prints a line `operation<TAB>bytes<TAB>times` and brackets the
+//! counted batches by [`lapis_begin`] and [`lapis_end`], which also ends each of the [`PARTS`] in
+//! which they are counted. The first operation does nothing: what it costs is to be taken off the
+//! others.
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
@@ -108,7 +108,7 @@ fn count_batches(
     }
 }
 
-fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Result<Context> {
+fn join(server: &Address, secret: &str, task: &str, (over, trace): (&str, Option<&str>)) -> Result<Context> {
     let environment = Environment::of([
         ("LAPIS_KVS", &*server.to_string()),
         ("LAPIS_JOB_ID", "instructions"),
@@ -117,7 +117,7 @@ fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Resu
         ("LAPIS_TASKS", "2"),
     ]);
     let job = detect_in(&environment, &Options::default()).expect("the job's store");
-    let builder = Context::builder().bootstrap(job).set("LAPIS_TRANSPORT", "shm").interrupts(false);
+    let builder = Context::builder().bootstrap(job).set("LAPIS_TRANSPORT", over).interrupts(false);
     let builder = match trace {
         Some(folder) => builder.set("LAPIS_TRACE", folder),
         None => builder,
@@ -147,19 +147,19 @@ fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Resu
     Ok(context)
 }
 
-/// Two contexts of one job, which write traces into a folder if there is one.
-fn pair(trace: Option<&str>) -> Result<(Context, Context)> {
+/// Two contexts of one job over a transport, which write traces into a folder if there is one.
+fn pair(over: &str, trace: Option<&str>) -> Result<(Context, Context)> {
     let secret = random_secret().expect("random numbers");
     let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
-    let name = format!("unix:@lapis-instructions-{}-{}", std::process::id(), trace.is_some());
+    let name = format!("unix:@lapis-instructions-{}-{over}-{}", std::process::id(), trace.is_some());
     let listener = Listener::bind(&name.parse().expect("an address")).expect("a socket");
     let server = Server::start(listener, ServerConfig::new(2, secret), |_| {}).expect("a store");
     let address = server.address().clone();
     // Lives as long as the process.
     std::mem::forget(server);
     let (a, b) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| join(&address, &hex, "1", trace));
-        (join(&address, &hex, "0", trace), other.join().expect("the other task joins"))
+        let other = scope.spawn(|| join(&address, &hex, "1", (over, trace)));
+        (join(&address, &hex, "0", (over, trace)), other.join().expect("the other task joins"))
     });
     Ok((a?, b?))
 }
@@ -224,6 +224,39 @@ fn messages(a: &Context, b: &Context, what: &str, sizes: &[usize]) {
             }
         });
     }
+}
+
+/// Messages that travel alone, each the answer to the one before, in datagrams.
+fn datagrams(a: &Context, b: &Context) {
+    let send = |from: &Context, to: &Context| {
+        from.send(to.task(), BALL, &[], &[7; 8]).expect("the peer is there");
+    };
+    let catch = |at: &Context, since: u64| {
+        at.wait_until(|| CAUGHT.get() != since).expect("the message comes");
+    };
+    let travel = |from: &Context, to: &Context| {
+        let before = CAUGHT.get();
+        send(from, to);
+        catch(to, before);
+    };
+    let both = || [(a, b), (b, a)].into_iter().for_each(|(from, to)| travel(from, to));
+    let since = Cell::new(0);
+    settle(a, b);
+    let before = || since.set(CAUGHT.get());
+    let after = || {
+        catch(b, since.get());
+        travel(b, a);
+    };
+    count_batches("datagram: send", 8, (1, 1), before, || send(a, b), after);
+    settle(a, b);
+    let before = || {
+        since.set(CAUGHT.get());
+        send(a, b);
+    };
+    count_batches("datagram: receive", 8, (1, 1), before, || catch(b, since.get()), || travel(b, a));
+    settle(a, b);
+    // Two messages, of which half is reported.
+    count("datagram: to and fro, waiting", 8, both);
 }
 
 fn put_and_get(a: &Context, b: &Context) -> Result<()> {
@@ -362,13 +395,15 @@ fn main() -> Result<()> {
         black_box(());
     });
     calls_from_c();
-    let (a, b) = pair(None)?;
+    let (a, b) = pair("shm", None)?;
     messages(&a, &b, "message", &[8, 64, 200, 1 << 10, 4 << 10, 16 << 10, 32 << 10]);
     put_and_get(&a, &b)?;
+    let (c, d) = pair("udp", None)?;
+    datagrams(&c, &d);
     collectives(&a, &b).expect("collectives of both");
     // What traces cost is held against the rows of the same names.
     let folder = std::env::temp_dir().join(format!("lapis-instructions-{}", std::process::id()));
-    let (a, b) = pair(folder.to_str())?;
+    let (a, b) = pair("shm", folder.to_str())?;
     messages(&a, &b, "traced message", &[8]);
     assert_eq!(std::fs::read_dir(&folder).map(Iterator::count).ok(), Some(2), "a trace of each task");
     let _ = std::fs::remove_dir_all(&folder);

@@ -70,11 +70,11 @@ impl Datagrams {
     /// peer, for which nothing [waits](Self::holds_back). False: nothing has happened.
     #[inline]
     pub(crate) fn send_alone(&mut self, link: &mut Link, peer: PeerId, head: &[u8], body: &[u8]) -> bool {
-        head.first() == Some(&WHOLE)
+        link.caps().contains(Caps::AM_SHORT)
+            && head.first() == Some(&WHOLE)
             && head.len() + body.len() <= SHORT
             && Header::rail_of(head).is_none()
             && self.engine.outstanding(peer).is_some_and(|n| n <= FAST_PATH_UNITS)
-            && self.can_bypass(link, peer)
             && self.send_bypassing(link, peer, head, body) == Status::Done
     }
 

@@ -17,9 +17,10 @@ pub(super) const FAST_PATH_UNITS: usize = 4;
 const ENOUGH: usize = 8 << 10;
 const MOST_SHORT: usize = ENOUGH / 3 * 4;
 
-/// So many small datagrams of short packets leave together at most: the system is called once for
-/// them.
-const MOST_TOGETHER: usize = 4;
+/// So many small datagrams of short packets leave together at most, with so many bytes: the system
+/// is called once for them.
+const MOST_TOGETHER: usize = 8;
+const ENOUGH_TOGETHER: usize = 12 << 10;
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -239,7 +240,7 @@ impl Datagrams {
 
 /// How many datagrams of at most so many bytes short packets fill before they leave.
 fn together(datagram: usize) -> usize {
-    (ENOUGH / datagram.max(1)).clamp(1, MOST_TOGETHER)
+    (ENOUGH_TOGETHER / datagram.max(1)).clamp(1, MOST_TOGETHER)
 }
 
 /// The longest packet that counts as short in datagrams of at most so many bytes.

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
 
-/// From so many datagrams on they leave together.
+/// From so many datagrams on they leave together. The last one may be short.
 const TOGETHER: usize = 4;
 
 /// After so many batches the kernel is asked again, when it has refused: an address or a route may
@@ -147,7 +147,7 @@ impl Way {
         let mut cursor = Cursor { slices, at: 0 };
         let mut done = std::mem::take(&mut self.partial);
         cursor.skip(done * segment);
-        if total >= TOGETHER * segment
+        if total > (TOGETHER - 1) * segment
             && let Some(port) = port.as_deref_mut()
         {
             // SAFETY: the slices are readable.
@@ -189,7 +189,7 @@ impl Way {
         let (mut done, mut sent) = (0, 0);
         while total > sent {
             let here = (total - sent).min(Burst::most(each) * segment);
-            if here < TOGETHER * segment {
+            if here <= (TOGETHER - 1) * segment {
                 break;
             }
             let mut ahead = Cursor { ..*cursor };
