@@ -35,10 +35,12 @@ impl Context {
     #[inline(never)]
     fn send_any(&self, message: &Aside<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
         let (target, user_header, data) = message.parts();
-        self.usable()?;
-        self.check_target(target)?;
-        if attempt != Attempt::Unfit && self.locked().send_short(&message.short(), attempt)? {
-            return Ok(());
+        if attempt != Attempt::Unfit {
+            self.usable()?;
+            self.check_target(target)?;
+            if self.locked().send_short(&message.short(), attempt)? {
+                return Ok(());
+            }
         }
         // SAFETY: the data is borrowed for as long as this call takes.
         unsafe {

@@ -437,5 +437,26 @@ impl<'a> ShortMessage<'a> {
     }
 }
 
+/// A further packet of a message, taken apart: most packets of long messages.
+pub(crate) struct FragmentPacket<'a> {
+    pub(crate) message: u32,
+    pub(crate) position: u64,
+    pub(crate) data: &'a [u8],
+}
+
+impl<'a> FragmentPacket<'a> {
+    /// `None` for every other packet.
+    #[inline(always)]
+    pub(crate) fn parse(packet: &'a [u8]) -> Option<Self> {
+        let (fixed, data) = packet.split_first_chunk::<16>()?;
+        let [kind, flags, ..] = *fixed;
+        if kind != Kind::Fragment as u8 || flags & !RAIL != 0 {
+            return None;
+        }
+        let message = u32::from_le_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
+        Some(Self { message, position: u64::from_le_bytes(*fixed.last_chunk()?), data })
+    }
+}
+
 #[cfg(test)]
 mod tests;

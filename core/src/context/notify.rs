@@ -5,6 +5,7 @@ use crate::completion::Plain;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::transport::PeerId;
+use std::mem::ManuallyDrop;
 
 impl Plain {
     /// Tells it of an operation that has ended well.
@@ -81,18 +82,22 @@ impl Notify {
     /// Tells it. Under the lock, as the guide promises handlers.
     #[inline(always)]
     pub(crate) fn notify(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
-        match self {
+        // The first forms have nothing to drop, which the compiler doesn't see.
+        let this = ManuallyDrop::new(self);
+        match &*this {
             Self::None => {}
             Self::Counter(counter) => {
                 if outcome.is_ok() {
-                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
+                    locked.out(|context| Plain(Some(*counter)).notify(context, peer));
                     // Of what progress counts, progress tells those who sleep.
                     if locked.dispatching == 0 {
                         locked.shared().wake_sleepers_of_counter();
                     }
                 }
             }
-            other => other.notify_slow(locked, peer, outcome),
+            // SAFETY: the call that made it waits until it is raised.
+            Self::Raise(flag) if outcome.is_ok() => unsafe { flag.as_ref() }.raise(Ok(())),
+            _ => ManuallyDrop::into_inner(this).notify_slow(locked, peer, outcome),
         }
     }
 

@@ -4,9 +4,8 @@ use super::bulk::{Bulk, Way, way_of};
 use super::lent::{LENT_FROM, Loan, Tell};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
-use super::send::Departure;
 use super::short::{Aside, Attempt, Short};
-use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, TrustedSource, Waiting};
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, TrustedSource, Waiting};
 use crate::Context;
 use crate::context::Locked;
 use crate::context::Notify;
@@ -293,7 +292,7 @@ impl Locked<'_> {
     fn am_send_packets(&mut self, message: AmSend<'_, TrustedSource>, rail: Option<u8>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter).with_rail(rail);
-        self.send_message(Departure { target, header, user_header, source, origin, completion })
+        self.send_message(header, user_header, Outgoing::new(target, source, origin), completion)
     }
 
     /// A message that does not fit one packet.

@@ -4,7 +4,7 @@ use super::packet::Submitted;
 use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::context::{Arrival, CompletionHandler, Delivery, Job, Reassembly, State};
+use crate::context::{Arrival, CompletionHandler, Delivery, Job, State};
 use crate::counter::Counter;
 use crate::datagrams::trouble;
 use crate::error::{Access, Reason};
@@ -13,7 +13,7 @@ use crate::state::Ended;
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, Event, EventKind, PeerId, Status};
-use crate::wire::{COMPLETION, Header, Kind, MAX_HEADER, ShortMessage};
+use crate::wire::{COMPLETION, FragmentPacket, Header, Kind, MAX_HEADER, ShortMessage};
 use std::ptr::NonNull;
 
 impl Locked<'_> {
@@ -120,6 +120,10 @@ impl Locked<'_> {
         if let Some(short) = ShortMessage::parse::<true>(packet) {
             return self.short_arrived(path, source, short, packet);
         }
+        if let Some(FragmentPacket { message, position, data }) = FragmentPacket::parse(packet) {
+            self.count_received(path, data.len());
+            return self.fragment((source, message), position, data);
+        }
         match Header::parse(packet) {
             Ok((header, rest)) => {
                 self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));
@@ -132,7 +136,7 @@ impl Locked<'_> {
     fn other_arrived(&mut self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
         match header.kind {
             Kind::Am | Kind::AmFirst | Kind::AmPull => self.am_arrived(source, header, rest, packet),
-            Kind::Fragment => self.fragment(source, header.message, header.subject, rest),
+            Kind::Fragment => self.fragment((source, header.message), header.subject, rest),
             Kind::Put => self.put_arrived(source, header, rest),
             Kind::PutFirst => self.put_first_arrived(source, header, rest),
             Kind::PutPull => self.put_announced(source, header),
@@ -186,9 +190,7 @@ impl Locked<'_> {
                 self.out(|_| destination.write(0, data));
                 self.arrived(source, arrival);
             }
-            Kind::AmFirst => {
-                self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
-            }
+            Kind::AmFirst => self.begin_reassembly(source, destination, arrival, data),
             _ => self.begin_pull(source, header, destination, arrival),
         }
     }
@@ -267,7 +269,7 @@ impl Locked<'_> {
             return self.refuse_long_put(source, header, data);
         };
         let arrival = arrival_of(header, None, Run::Thread);
-        self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
+        self.begin_reassembly(source, destination, arrival, data);
     }
 
     /// Where the data of a long put goes. `None`: the origin may not write there.
@@ -304,17 +306,10 @@ impl Locked<'_> {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
         }
         self.begin_outgoing(Outgoing {
-            peer: source,
-            source: wanted,
-            position: 0,
             message: header.message,
             answer_to: Some(operation),
             rail: header.rail(),
-            completion: 0,
-            origin,
-            copy: None,
-            head: None,
-            past: false,
+            ..Outgoing::new(source, wanted, origin)
         });
         self.done_here(source, header.message);
     }

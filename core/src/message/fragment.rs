@@ -34,6 +34,18 @@ enum Pushed {
     Refused(Status),
 }
 
+/// How packets of a message go until others have their turn.
+struct Turn {
+    /// How many.
+    packets: usize,
+    /// The room in each.
+    room: u64,
+    /// The room in a packet that goes past the datagrams of the link, if these may.
+    past: Option<u64>,
+    /// Whether the engine may read the message's memory later.
+    zero_copy: bool,
+}
+
 impl Locked<'_> {
     /// Advances everything that waits for progress.
     #[cold]
@@ -76,21 +88,6 @@ impl Locked<'_> {
     pub(super) fn must_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
         self.shared().config.rexmit_buf_size.origin() != Origin::Default
             && self.may_copy(len, user_header, origin)
-    }
-
-    /// Copies a message that is about to go out in several packets, if it may be, and notifies
-    /// whoever waits for its buffer.
-    pub(super) fn keep_copy(
-        &mut self,
-        peer: PeerId,
-        source: &mut TrustedSource,
-        user_header: usize,
-        origin: &mut Notify,
-    ) -> Option<Box<[u8]>> {
-        if !self.may_copy(source.len(), user_header, origin) {
-            return None;
-        }
-        Some(self.copy_out(peer, source, origin))
     }
 
     /// Copies a message that is about to go out later, and notifies whoever waits for its buffer.
@@ -145,14 +142,31 @@ impl Locked<'_> {
     /// Begins to send the packets of a message. What has to wait is left to calls that make
     /// progress.
     pub(super) fn begin_outgoing(&mut self, mut out: Outgoing) {
+        if !self.pushed_at_once(&mut out) {
+            self.queue_outgoing(out);
+        }
+    }
+
+    /// Sends packets of a message for a turn, unless others wait. False: there is more, which is to
+    /// be [queued](Self::queue_outgoing). (Two functions, since a message that is all out need not
+    /// be moved.)
+    #[inline(always)]
+    pub(super) fn pushed_at_once(&mut self, out: &mut Outgoing) -> bool {
         if !self.sending.outgoing.is_empty() {
-            self.sending.outgoing.push_back(out);
-            return self.advance();
+            return false;
         }
-        if self.push(&mut out).is_some() {
-            self.sending.outgoing.push_back(out);
-        }
+        let all = self.push(out).is_none();
         self.flush_outgoing();
+        all
+    }
+
+    /// Leaves the rest of a message to calls that make progress.
+    #[inline(never)]
+    pub(super) fn queue_outgoing(&mut self, out: Outgoing) {
+        self.sending.outgoing.push_back(out);
+        if self.sending.outgoing.len() > 1 {
+            self.advance();
+        }
     }
 
     /// Sends packets of a message for a turn. `None`: no more of it will be sent.
@@ -162,10 +176,9 @@ impl Locked<'_> {
             Pushed::All => {
                 let state = &mut **self;
                 state.sending.forget(out);
-                let origin = std::mem::take(&mut out.origin);
-                if let Some(origin) = state.sending.zero_copy.all_out(out.peer, out.message, origin) {
+                if !state.sending.zero_copy.waits_for(out.peer, out.message, &mut out.origin) {
                     state.sending.ended += 1;
-                    origin.notify(self, out.peer, Ok(()));
+                    std::mem::take(&mut out.origin).notify(self, out.peer, Ok(()));
                 }
             }
             Pushed::Lost(error) => self.message_failed(out, error),
@@ -192,7 +205,7 @@ impl Locked<'_> {
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&mut self, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
-        if self.peers[peer].state == PeerState::Down || self.link_to(peer).is_none() {
+        if self.peers[peer].state == PeerState::Down {
             return Pushed::Lost(self.refusal(peer));
         }
         match self.send_head(out) {
@@ -200,53 +213,85 @@ impl Locked<'_> {
             Submitted::NoRoom => return Pushed::Stopped(Stopped::NoRoom),
             Submitted::Refused(status) => return Pushed::Refused(status),
         }
-        let in_packets = (self.room_to(peer) - MAX_HEADER) as u64;
-        // What answers a request may go either way: whoever asked knows of it.
-        let mut past = if out.past || out.answer_to.is_some() { self.room_past(peer) } else { None };
-        let total = out.source.len();
-        let turn = match self.engine_to(peer) {
-            Some((_, datagrams)) if past.is_none() => datagrams.batch() * BATCHES,
-            _ => TURN,
+        let Some(mut turn) = self.turn_of(out) else {
+            return Pushed::Lost(self.refusal(peer));
         };
-        // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes
-        // with its message.
-        let zero_copy = out.source.contiguous().is_some()
-            && self.engine_to(peer).is_some()
-            && out.answer_to.is_none()
-            && out.copy.is_none()
-            && !(out.origin.is_none() && out.completion == 0);
-        for _ in 0..turn {
+        let total = out.source.len();
+        for _ in 0..turn.packets {
             if out.position == total {
                 return Pushed::All;
             }
-            let most = past.unwrap_or(in_packets);
+            let most = turn.past.unwrap_or(turn.room);
             let n = match out.source.packet_bytes(most, total - out.position) {
                 // No atom fits: only a transport with tiny packets comes here.
                 0 => most.min(total - out.position),
                 n => n,
             };
-            let mut header = match out.answer_to {
-                None => Header::new(Kind::Fragment, out.message, out.position),
-                Some(operation) => Header::new(Kind::GetData, out.message, operation),
-            };
-            header = header.with_rail(out.rail);
-            header.extra[0] = out.position;
-            let packet = (&header, &[][..]);
-            let submitted = if past.is_some() {
-                self.try_packet_past(peer, packet, &mut out.source, out.position, n)
-            } else if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
-                Some(self.send_zero_copy_packet(out, &header, n))
-            } else {
-                Some(self.try_packet_of(peer, packet, &mut out.source, out.position, n))
+            // One call for each kind, which the compiler makes short.
+            let submitted = match out.answer_to {
+                None => {
+                    self.push_packet(out, Header::new(Kind::Fragment, out.message, out.position), n, &turn)
+                }
+                Some(operation) => {
+                    let mut header = Header::new(Kind::GetData, out.message, operation);
+                    header.extra[0] = out.position;
+                    self.push_packet(out, header, n, &turn)
+                }
             };
             match submitted {
-                None => past = None,
+                None => turn.past = None,
                 Some(Submitted::Sent) => out.position += n,
                 Some(Submitted::NoRoom) => return Pushed::Stopped(Stopped::NoRoom),
                 Some(Submitted::Refused(status)) => return Pushed::Refused(status),
             }
         }
         if out.position == total { Pushed::All } else { Pushed::Stopped(Stopped::TurnOver) }
+    }
+
+    /// Sends a packet of `n` bytes of a message. `None`: it can't go past the datagrams.
+    #[inline(always)]
+    fn push_packet(&mut self, out: &mut Outgoing, header: Header, n: u64, turn: &Turn) -> Option<Submitted> {
+        let (peer, total, position) = (out.peer, out.source.len(), out.position);
+        let header = header.with_rail(out.rail);
+        let packet = (&header, &[][..]);
+        if turn.past.is_some() {
+            self.try_packet_past(peer, packet, &mut out.source, position, n)
+        } else if turn.zero_copy && self.may_send_zero_copy(peer, total, position + n) {
+            Some(self.send_zero_copy_packet(out, &header, n))
+        } else {
+            Some(self.try_packet_of(peer, packet, &mut out.source, position, n))
+        }
+    }
+
+    /// How the next packets of a message go. `None`: no link leads to its peer.
+    #[inline(always)]
+    fn turn_of(&mut self, out: &Outgoing) -> Option<Turn> {
+        let link = self.links.open.get(self.peers[out.peer].route.index())?;
+        if self.links.has_engines() {
+            return Some(self.turn_by_engine(out));
+        }
+        let room = u64::from(link.limits().max_packed) - MAX_HEADER as u64;
+        Some(Turn { packets: TURN, room, past: None, zero_copy: false })
+    }
+
+    /// The same where links have engines.
+    #[inline(never)]
+    fn turn_by_engine(&mut self, out: &Outgoing) -> Turn {
+        let room = (self.room_to(out.peer) - MAX_HEADER) as u64;
+        // What answers a request may go either way: whoever asked knows of it.
+        let either = out.past || out.answer_to.is_some();
+        let past = if either { self.room_past(out.peer) } else { None };
+        let Some((_, datagrams)) = self.engine_to(out.peer) else {
+            return Turn { packets: TURN, room, past: None, zero_copy: false };
+        };
+        let packets = if past.is_none() { datagrams.batch() * BATCHES } else { TURN };
+        // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes
+        // with its message.
+        let zero_copy = out.source.contiguous().is_some()
+            && out.answer_to.is_none()
+            && out.copy.is_none()
+            && !(out.origin.is_none() && out.completion == 0);
+        Turn { packets, room, past, zero_copy }
     }
 
     /// Sends a packet whose `n` bytes an engine reads from where they are.

@@ -10,8 +10,9 @@
 //! or from a target that has registered nothing are carried out by the target (`lent`).
 
 use super::bulk::Way;
-use super::send::Departure;
-use super::{Destination, Direction, Operation, Source, TrustedDestination, TrustedSource, Waiting};
+use super::{
+    Destination, Direction, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting,
+};
 use crate::Context;
 use crate::context::{Locked, Notify, Registered, State};
 use crate::error::{Error, Result};
@@ -288,7 +289,7 @@ impl Locked<'_> {
         // SAFETY: the caller that began the transfer vouched for its memory until it is notified.
         let source = unsafe { TrustedSource::new(Source::Contiguous(local.cast_const(), left)) };
         let (origin, completion) = (Notify::None, then);
-        self.send_message(Departure { target: peer, header, user_header: &[], source, origin, completion })
+        self.send_message(header, &[], Outgoing::new(peer, source, origin), completion)
     }
 
     /// Ends a transfer badly, for the state that its peer is in.

@@ -62,8 +62,9 @@ impl State {
         self.send_in_lane(&message).or_else(|| self.send_in_data_ring(&message))
     }
 
-    /// Sends a message that is too long for a slot by the data ring of the lane to its target; the
-    /// rest is as with [`send_in_lane`](Self::send_in_lane).
+    /// Sends a message that is too long for a slot, and no longer than [`Short::LONGEST`], by the
+    /// data ring of the lane to its target; the rest is as with
+    /// [`send_in_lane`](Self::send_in_lane).
     #[inline(always)]
     fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
         let &Short { user_header, data, .. } = message;
@@ -71,8 +72,8 @@ impl State {
         let lane = peer.lane?.as_ptr();
         let before = message.before();
         let alone = self.links.inbound.was_answered();
-        if data.len() as u64 > Short::LONGEST
-            || before + data.len() <= INLINE
+        debug_assert!(data.len() as u64 <= Short::LONGEST);
+        if before + data.len() <= INLINE
             || user_header.len() > USER_HEADER_OF_LONG
             || !user_header.len().is_multiple_of(4)
         {
@@ -103,8 +104,15 @@ impl State {
     #[inline(always)]
     pub(super) fn sent_in_lane(&mut self, data: usize) {
         self.sending.ended += 1;
-        self.asked_in_lane();
-        self.statistics.path_mut(Path::SharedMemory).data_sent += data as u64;
+        self.links.inbound.expect_answer();
+        self.count_in_lane(data);
+    }
+
+    #[inline(always)]
+    fn count_in_lane(&mut self, data: usize) {
+        let counts = self.statistics.path_mut(Path::SharedMemory);
+        counts.packets_sent += 1;
+        counts.data_sent += data as u64;
     }
 
     /// A packet without data has gone into its target's lane.
@@ -123,6 +131,7 @@ impl State {
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         let news = unsafe { write_packet(lane, head, data)? };
+        self.count_in_lane(data.len());
         if self.dispatching == 0 {
             // What is sent while something is handled is an answer, not a question.
             self.links.inbound.expect_answer();
@@ -242,7 +251,7 @@ impl Context {
     fn send_long_plain(&self, target: PeerId, handler: u64, data: &[u8]) -> InSlot {
         // SAFETY: the caller that made the message vouched for its handler.
         let message = unsafe { Short::plain(target, handler, data) };
-        if !self.shared.alive.here() {
+        if data.len() as u64 > Short::LONGEST || !self.shared.alive.here() {
             return InSlot::Unfit;
         }
         let Some(mut section) = self.outermost_section() else { return InSlot::Unfit };

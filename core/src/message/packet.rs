@@ -107,21 +107,32 @@ impl Locked<'_> {
     ) -> R {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        if user.len() <= Encoded::USER_ROOM {
+        let mut long_head = None;
+        let bytes = if user.len() <= Encoded::USER_ROOM {
             let n = head.append(n, user);
-            return hand_on(self, head.bytes(n));
+            head.bytes(n)
+        } else {
+            long_head.insert(self.long_head(head.bytes(n), user))
+        };
+        let result = hand_on(self, bytes);
+        if let Some(long_head) = long_head {
+            self.sending.long_head = long_head;
         }
-        let mut long_head = std::mem::take(&mut self.sending.long_head);
-        long_head.clear();
-        long_head.extend_from_slice(head.bytes(n));
-        long_head.extend_from_slice(user);
-        let result = hand_on(self, &long_head);
-        self.sending.long_head = long_head;
         result
     }
 
+    /// A packet's head with a long user header, in memory that is to be given back.
+    #[inline(never)]
+    fn long_head(&mut self, head: &[u8], user: &[u8]) -> Vec<u8> {
+        let mut long_head = std::mem::take(&mut self.sending.long_head);
+        long_head.clear();
+        long_head.extend_from_slice(head);
+        long_head.extend_from_slice(user);
+        long_head
+    }
+
     /// Tries to send one packet that carries `len` bytes of a source, from `position` on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_packet_of(
         &mut self,
         peer: PeerId,
@@ -130,29 +141,48 @@ impl Locked<'_> {
         position: u64,
         len: u64,
     ) -> Submitted {
-        self.try_packet(peer, header, user, Part { source, position, len: len as usize })
+        match source.bytes(position, len) {
+            Some(data) => self.try_packet(peer, header, user, data),
+            None => self.try_packet_of_layout(peer, (header, user), source, position, len as usize),
+        }
+    }
+
+    #[inline(never)]
+    fn try_packet_of_layout(
+        &mut self,
+        peer: PeerId,
+        (header, user): (&Header, &[u8]),
+        source: &mut TrustedSource,
+        position: u64,
+        len: usize,
+    ) -> Submitted {
+        self.try_packet(peer, header, user, Part { source, position, len })
     }
 
     /// The one way of a packet: in the peer's lane if that has room, else through the transport's
     /// table.
-    #[inline(always)]
+    #[inline(never)]
     fn submit(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         let len = body.len();
-        let in_lane = match body.bytes() {
-            Some(data) => self.packet_in_lane(peer, head, data),
-            None => None,
-        };
-        let submitted = match in_lane {
-            Some(status) => status.into(),
-            None => self.submit_by_table(peer, head, body),
-        };
+        if let Some(data) = body.bytes()
+            && let Some(status) = self.packet_in_lane(peer, head, data)
+        {
+            return status.into();
+        }
+        let submitted = self.submit_past_lane(peer, head, body);
         if submitted == Submitted::Sent {
             self.count_sent(peer, len);
         }
         submitted
     }
 
-    /// As [`submit`](Self::submit), where no lane takes the packet. It is not counted yet.
+    /// The same where no lane takes the packet. It is not counted yet.
+    #[inline(never)]
+    fn submit_past_lane(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        self.submit_by_table(peer, head, body)
+    }
+
+    /// The same, in line.
     #[inline(always)]
     pub(super) fn submit_by_table(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         if !self.peers[peer].met {

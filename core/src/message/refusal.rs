@@ -7,7 +7,7 @@
 //! notified, the origin's error handler is called. The target increments no counter. For fences the
 //! operation is done, as any that has failed.
 
-use super::{Operation, Reassembly, TrustedDestination, Waiting};
+use super::{Operation, TrustedDestination, Waiting};
 use crate::Context;
 use crate::context::{Arrival, CompletionHandler, Locked};
 use crate::error::{Access, Error, Reason, Refusal};
@@ -66,7 +66,7 @@ impl Locked<'_> {
         let (message, run) = (header.message, Run::Inline);
         let arrival = Arrival { message, target_counter: 0, completion, run, reply: None };
         let destination = TrustedDestination::discard(header.total);
-        self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
+        self.begin_reassembly(source, destination, arrival, data);
     }
 
     /// What a get asked this task to put into its origin's memory will not come there, unless there

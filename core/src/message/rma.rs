@@ -12,10 +12,10 @@ use super::keyed::Parties;
 use super::lanes::LONGEST_SHORT;
 use super::lent::Tell;
 use super::request::ShortGet;
-use super::send::Departure;
 use super::short::Short;
 use super::{
-    Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
+    Destination, Direction, MAX_MESSAGE, Operation, Outgoing, Source, TrustedDestination, TrustedSource,
+    Waiting,
 };
 use crate::Context;
 use crate::context::{Locked, Notify, State};
@@ -269,7 +269,7 @@ impl Locked<'_> {
         if checked {
             header.flags |= CHECKED;
         }
-        self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
+        self.send_message(header, &[], Outgoing::new(target, source, origin), completion)
     }
 
     /// [`Context::get_by_transport`] with the lock held.

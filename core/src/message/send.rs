@@ -17,17 +17,6 @@ use crate::state::Head;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 
-/// A message with data that packets are to carry.
-pub(super) struct Departure<'a> {
-    pub(super) target: PeerId,
-    /// As if one packet carried it; number, completion and lengths are filled in when it is sent.
-    pub(super) header: Header,
-    pub(super) user_header: &'a [u8],
-    pub(super) source: TrustedSource,
-    pub(super) origin: Notify,
-    pub(super) completion: Notify,
-}
-
 /// Whether a packet has left, or is left to calls that make progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Posted {
@@ -36,74 +25,75 @@ enum Posted {
 }
 
 impl Locked<'_> {
-    /// Sends a message with data, whatever its length. Returns as soon as it is on its way.
+    /// Sends a message with data, whatever its length. Returns as soon as it is on its way. The
+    /// header is as if one packet carried the message; number, completion and lengths are filled in
+    /// when it is sent.
     ///
     /// # Errors
     /// The peer is gone, or can't be reached. Nothing has been sent then.
     #[inline]
-    pub(super) fn send_message(&mut self, message: Departure<'_>) -> Result<()> {
-        let Departure { target, mut header, user_header, mut source, origin, completion } = message;
+    pub(super) fn send_message(
+        &mut self,
+        mut header: Header,
+        user_header: &[u8],
+        mut out: Outgoing,
+        completion: Notify,
+    ) -> Result<()> {
+        let target = out.peer;
         header.user_header = user_header.len() as u16;
-        let mut waited_for = 0;
-        if !completion.is_none() {
-            waited_for = self.expect_completion(target, completion)?;
-            header = header.with_completion(waited_for);
+        if completion.is_none() {
+            // Nothing in it to drop, which the compiler doesn't see.
+            std::mem::forget(completion);
+        } else {
+            out.completion = self.expect_completion(target, completion)?;
+            header = header.with_completion(out.completion);
         }
-        let (mut first, mut past) = (0, false);
+        let mut first = 0;
         let posted = self.post(target, |locked, number| {
             header.message = number;
-            first = locked.cut_first(target, &mut header, &source);
+            first = locked.cut_first(target, &mut header, &out.source);
             let submitted;
-            (submitted, past) = locked.try_first(target, (&header, user_header), &mut source, first);
+            (submitted, out.past) = locked.try_first(target, (&header, user_header), &mut out.source, first);
             submitted
         });
         match posted {
-            Ok(Posted::Sent) if first == source.len() => {
+            Ok(Posted::Sent) if first == out.source.len() => {
                 self.sending.ended += 1;
-                origin.notify(self, target, Ok(()));
+                out.origin.notify(self, target, Ok(()));
                 Ok(())
             }
             Ok(posted) => {
-                let head = || Box::new(Head { header, user_header: user_header.into() });
-                let head = (posted == Posted::NoRoom).then(head);
-                let rest = Outgoing {
-                    peer: target,
-                    source,
-                    position: if head.is_none() { first } else { 0 },
-                    message: header.message,
-                    answer_to: None,
-                    rail: header.rail(),
-                    completion: waited_for,
-                    origin,
-                    copy: None,
-                    head,
-                    past,
-                };
-                self.send_rest(rest, first, user_header.len());
+                (out.message, out.rail) = (header.message, header.rail());
+                match posted {
+                    Posted::Sent => out.position = first,
+                    Posted::NoRoom => {
+                        out.head = Some(Box::new(Head { header, user_header: user_header.into() }));
+                        self.sending.heads += 1;
+                    }
+                }
+                self.free_buffer(&mut out, first, user_header.len());
+                if !self.pushed_at_once(&mut out) {
+                    self.queue_outgoing(out);
+                }
                 Ok(())
             }
             Err(e) => {
-                self.operations.remove(waited_for);
+                self.operations.remove(out.completion);
                 Err(e)
             }
         }
     }
 
-    /// Leaves the rest of a message that could not be sent at once to calls that make progress.
+    /// Copies what is not out of a message whose buffer is to be free when the call returns.
     /// `first`: how much its first packet took, or would have taken.
-    #[cold]
-    fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
-        let (peer, len) = (rest.peer, rest.source.len());
-        let mut origin = std::mem::take(&mut rest.origin);
-        rest.copy = if rest.head.is_some() && first == len {
-            // Whoever sends so little finds the buffer free when the call returns.
-            Some(self.copy_out(peer, &mut rest.source, &mut origin))
-        } else {
-            self.keep_copy(peer, &mut rest.source, user_header, &mut origin)
-        };
-        rest.origin = origin;
-        self.sending.heads += usize::from(rest.head.is_some());
-        self.begin_outgoing(rest);
+    #[inline(always)]
+    fn free_buffer(&mut self, out: &mut Outgoing, first: u64, user_header: usize) {
+        let len = out.source.len();
+        // Whoever sends what fits one packet finds the buffer free.
+        let fits = out.head.is_some() && first == len;
+        if fits || self.may_copy(len, user_header, &out.origin) {
+            out.copy = Some(self.copy_out(out.peer, &mut out.source, &mut out.origin));
+        }
     }
 
     /// Sends a packet without data that asks for something: `operation` waits for the answer, and
@@ -175,7 +165,8 @@ impl Locked<'_> {
         source: &mut TrustedSource,
         len: u64,
     ) -> (Submitted, bool) {
-        if matches!(header.kind, Kind::AmFirst | Kind::PutFirst)
+        if self.links.has_engines()
+            && matches!(header.kind, Kind::AmFirst | Kind::PutFirst)
             && let Some(submitted) = self.try_packet_past(peer, (header, user_header), source, 0, len)
         {
             return (submitted, submitted == Submitted::Sent);
@@ -202,7 +193,7 @@ impl Locked<'_> {
 impl State {
     /// How many bytes of a message its first packet takes, as the way to its target is now; the
     /// header says whether others follow.
-    #[inline]
+    #[inline(always)]
     fn cut_first(&self, peer: PeerId, header: &mut Header, source: &TrustedSource) -> u64 {
         let room = self.room_to(peer).saturating_sub(MAX_HEADER + usize::from(header.user_header)) as u64;
         let len = source.len();

@@ -91,9 +91,10 @@ impl<'a> Short<'a> {
     /// Whether all of it fits a slot, and its user header is as it must be.
     #[inline(always)]
     pub(super) fn fits_slot(&self) -> bool {
-        // The data first: the sum may overflow.
         let Self { user_header, data, .. } = self;
-        data.len() <= INLINE && self.before() + data.len() <= INLINE && user_header.len().is_multiple_of(4)
+        // Not the sum of both, which may overflow.
+        let room = INLINE.checked_sub(self.before());
+        room.is_some_and(|room| data.len() <= room) && user_header.len().is_multiple_of(4)
     }
 
     /// Writes what goes before the data of message `number`.

@@ -30,7 +30,7 @@ pub(crate) use inbound::Inbound;
 pub(crate) use links::Links;
 pub(crate) use operations::{Ended, Operation, Operations, Transfer, Waiting};
 pub(crate) use peers::{Begun, Peer, PeerState, Peers, Route, Silence};
-pub(crate) use reassembly::{Arrival, Reassembly};
+pub(crate) use reassembly::{Arrival, Key, Reassembly};
 pub(crate) use receiving::{Fetch, Pull, Receiving};
 pub(crate) use regions::{Region, Regions, Registration};
 pub(crate) use sending::{Head, Outgoing, Sending};

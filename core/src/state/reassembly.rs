@@ -30,16 +30,73 @@ pub(crate) struct Reassembly<C> {
 /// Position and bytes of a fragment that came before its message's first packet.
 pub(crate) type Early = (u64, Box<[u8]>);
 
+/// Origin and number of a message.
+pub(crate) type Key = (PeerId, u32);
+
 /// Messages under way, by origin and number.
 pub(crate) struct Reassemblies<C> {
-    pub(crate) started: FxHashMap<(PeerId, u32), Reassembly<C>>,
-    early: FxHashMap<(PeerId, u32), Vec<Early>>,
+    /// The one that began last: most messages have all their packets one behind the other.
+    latest: Option<(Key, Reassembly<C>)>,
+    /// Those that began before it.
+    others: FxHashMap<Key, Reassembly<C>>,
+    early: FxHashMap<Key, Vec<Early>>,
     early_count: usize,
 }
 
 impl<C> Reassemblies<C> {
     pub(super) fn new() -> Self {
-        Self { started: FxHashMap::default(), early: FxHashMap::default(), early_count: 0 }
+        Self { latest: None, others: FxHashMap::default(), early: FxHashMap::default(), early_count: 0 }
+    }
+
+    /// A message has begun.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, key: Key, reassembly: Reassembly<C>) {
+        if self.latest.is_some() {
+            self.set_aside();
+        }
+        self.latest = Some((key, reassembly));
+    }
+
+    #[inline(never)]
+    fn set_aside(&mut self) {
+        self.others.extend(self.latest.take());
+    }
+
+    /// A message that has begun and not ended.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Reassembly<C>> {
+        match &mut self.latest {
+            Some((latest, reassembly)) if *latest == key => Some(reassembly),
+            _ => self.others.get_mut(&key),
+        }
+    }
+
+    /// Ends a message of which all bytes have come; gives what happens then.
+    #[inline(always)]
+    pub(crate) fn end_if_complete(&mut self, key: Key) -> Option<Arrival<C>> {
+        match &self.latest {
+            Some((latest, reassembly)) if *latest == key => {
+                if !reassembly.is_complete() {
+                    return None;
+                }
+                self.latest.take().map(|(_, reassembly)| reassembly.arrival)
+            }
+            _ => self.end_other(key),
+        }
+    }
+
+    #[inline(never)]
+    fn end_other(&mut self, key: Key) -> Option<Arrival<C>> {
+        if !self.others.get(&key)?.is_complete() {
+            return None;
+        }
+        self.others.remove(&key).map(|reassembly| reassembly.arrival)
+    }
+
+    /// Whether fragments are kept.
+    #[inline(always)]
+    pub(crate) fn has_early(&self) -> bool {
+        self.early_count > 0
     }
 
     /// How many more fragments can be kept whose message's first packet has not come.
@@ -49,7 +106,7 @@ impl<C> Reassemblies<C> {
     }
 
     /// Keeps a fragment until the first packet of its message has come. False: there is no room.
-    pub(crate) fn keep_early(&mut self, key: (PeerId, u32), position: u64, data: &[u8]) -> bool {
+    pub(crate) fn keep_early(&mut self, key: Key, position: u64, data: &[u8]) -> bool {
         if self.early_room() == 0 {
             return false;
         }
@@ -59,19 +116,16 @@ impl<C> Reassemblies<C> {
     }
 
     /// What came before the first packet of its message.
-    #[inline]
-    pub(crate) fn take_early(&mut self, key: (PeerId, u32)) -> Vec<Early> {
-        if self.early_count == 0 {
-            return Vec::new();
-        }
+    pub(crate) fn take_early(&mut self, key: Key) -> Vec<Early> {
         let early = self.early.remove(&key).unwrap_or_default();
         self.early_count -= early.len();
         early
     }
 
     pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
-        let before = self.started.len();
-        self.started.retain(|(p, _), _| *p != peer);
+        let latest = self.latest.take_if(|((p, _), _)| *p == peer);
+        let before = self.others.len();
+        self.others.retain(|(p, _), _| *p != peer);
         let early_count = &mut self.early_count;
         self.early.retain(|(p, _), kept| {
             if *p == peer {
@@ -79,11 +133,12 @@ impl<C> Reassemblies<C> {
             }
             *p != peer
         });
-        before - self.started.len()
+        before - self.others.len() + usize::from(latest.is_some())
     }
 }
 
 impl<C> Reassembly<C> {
+    #[inline(always)]
     pub(crate) fn is_complete(&self) -> bool {
         self.received >= self.destination.len()
     }

@@ -60,6 +60,26 @@ pub(crate) struct Outgoing<C> {
     pub(crate) past: bool,
 }
 
+impl<C> Outgoing<C> {
+    /// A message of which nothing is out.
+    #[inline(always)]
+    pub(crate) fn new(peer: PeerId, source: TrustedSource, origin: Notify<C>) -> Self {
+        Self {
+            peer,
+            source,
+            position: 0,
+            message: 0,
+            answer_to: None,
+            rail: None,
+            completion: 0,
+            origin,
+            copy: None,
+            head: None,
+            past: false,
+        }
+    }
+}
+
 /// What a message says before its data.
 pub(crate) struct Head {
     pub(crate) header: Header,

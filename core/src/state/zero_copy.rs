@@ -47,17 +47,18 @@ impl<C> ZeroCopySends<C> {
         }
     }
 
-    /// A message's packets are all out. Gives back whom to tell now, if none of them is waited for.
-    pub(crate) fn all_out(&mut self, peer: PeerId, message: u32, origin: Notify<C>) -> Option<Notify<C>> {
+    /// A message's packets are all out. Takes whom to tell if one of them is waited for; false:
+    /// none is.
+    pub(crate) fn waits_for(&mut self, peer: PeerId, message: u32, origin: &mut Notify<C>) -> bool {
         let Some(at) = self.list.iter().position(|l| l.peer == peer && l.message == message) else {
-            return Some(origin);
+            return false;
         };
         if self.list[at].open == 0 {
             self.list.remove(at);
-            return Some(origin);
+            return false;
         }
-        self.list[at].origin = Some(origin);
-        None
+        self.list[at].origin = Some(std::mem::take(origin));
+        true
     }
 
     /// Forgets a peer; answers whom to tell that its memory is free, though not why.

@@ -53,6 +53,25 @@ proptest! {
     }
 
     #[test]
+    fn the_short_cut_of_fragments_agrees_with_the_parser(
+        h in any_header(),
+        fragment in any::<bool>(),
+        data in proptest::collection::vec(any::<u8>(), 0..64),
+    ) {
+        let h = if fragment { Header::new(Kind::Fragment, h.message, h.subject).with_rail(h.rail()) } else { h };
+        let mut out = Encoded::new();
+        let n = h.encode(&mut out);
+        let packet = [out.bytes(n), &data].concat();
+        let expected = h.kind == Kind::Fragment && h.flags & !RAIL == 0;
+        let short = FragmentPacket::parse(&packet);
+        prop_assert_eq!(short.is_some(), expected);
+        if let Some(FragmentPacket { message, position, data: rest }) = short {
+            prop_assert_eq!((message, position, rest), (h.message, h.subject, &data[..]));
+        }
+        prop_assert!(FragmentPacket::parse(&packet[..packet.len().min(15)]).is_none());
+    }
+
+    #[test]
     fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
         let _ = Header::parse(&bytes);
     }

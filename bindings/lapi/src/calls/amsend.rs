@@ -38,10 +38,9 @@ pub(crate) unsafe extern "C" fn amsend(
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
     let handler = hdr_hdl.addr() as u64;
-    let counters = tgt_cntr.addr() | org_cntr.addr() | cmpl_cntr.addr();
-    if counters == 0
-        && uhdr_len == 0
-        && (udata_len == 0 || !udata.is_null())
+    let extras = tgt_cntr.addr() | org_cntr.addr() | cmpl_cntr.addr() | uhdr_len as usize;
+    if extras == 0
+        && (!udata.is_null() || udata_len == 0)
         && let Ok(instance) = handles::live(hndl)
     {
         // SAFETY: the caller's promise.
