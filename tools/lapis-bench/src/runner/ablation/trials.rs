@@ -223,10 +223,11 @@ pub(super) const TRIALS: &[Trial] = {
             ],
             code: &[
                 ("collectives/src/board/rounds/wide.rs", ""),
-                (WINDOWS, "const PAST_FROM"),
                 (WINDOWS, "fn in_shares"),
                 (WINDOWS, "fn in_windows_of"),
                 (WINDOWS, "fn past_caches"),
+                ("collectives/src/board/stores.rs", "fn third_cache"),
+                ("collectives/src/board/stores.rs", "fn parse_size"),
             ],
         },
         Trial {
