@@ -59,8 +59,8 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     );
     let from_c = |bench| ratio(all.by(bench, "lapis-c", 8).map(value), all.lapis(bench, 8).map(value));
     most("8 B active message from C, to Rust's", from_c("am_lat"), 1.1, "");
-    for (what, bench, bound) in TO_PEERS {
-        most(what, all.slowest(bench), bound, "");
+    for (what, bench, memory, bound) in TO_PEERS {
+        most(what, all.slowest(bench, memory), bound, "");
     }
     most("8 B put into Lapis memory, at the origin, ns", all.in_memory("put_lat", "lapis", 8), 8.0, " ns");
     most("fetch-and-add in Lapis memory, ns", all.in_memory("fadd", "lapis", 8), 12.0, " ns");
@@ -104,16 +104,18 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
 const FAR_LINE: f64 = 50.0;
 
 /// Figures of shared memory that must be at least as fast as those of the fastest peer, at every
-/// size.
-const TO_PEERS: [(&str, &str, f64); 8] = [
-    ("active messages of any size, the slowest, to the best peer", "am_lat", 1.0),
-    ("messages copied out, of any size, the slowest, to the best peer", "am_copy_lat", 1.0),
-    ("streams of messages of any size, the slowest, to the best peer", "am_bw", 1.0),
-    ("streams copied out, of any size, the slowest, to the best peer", "am_copy_bw", 1.0),
-    ("stream of 8 B messages, to the best peer", "am_rate", 1.0),
-    ("streams of puts of any size, the slowest, to the best peer", "put_bw", 1.0),
-    ("streams of gets of any size, the slowest, to the best peer", "get_bw", 1.0),
-    ("global fence, to the best peer's barrier", "gfence", 0.8),
+/// size; with the memory where there are several.
+const TO_PEERS: [(&str, &str, Option<&str>, f64); 10] = [
+    ("active messages of any size, the slowest, to the best peer", "am_lat", None, 1.0),
+    ("messages copied out, of any size, the slowest, to the best peer", "am_copy_lat", None, 1.0),
+    ("streams of messages of any size, the slowest, to the best peer", "am_bw", None, 1.0),
+    ("streams copied out, of any size, the slowest, to the best peer", "am_copy_bw", None, 1.0),
+    ("stream of 8 B messages, to the best peer", "am_rate", None, 1.0),
+    ("puts of any size into Lapis memory, the slowest, to the best peer", "put_bw", Some("lapis"), 1.0),
+    ("puts of any size into any memory, the slowest, to the best peer", "put_bw", Some("heap"), 1.0),
+    ("gets of any size from Lapis memory, the slowest, to the best peer", "get_bw", Some("lapis"), 1.0),
+    ("gets of any size from any memory, the slowest, to the best peer", "get_bw", Some("heap"), 1.0),
+    ("global fence, to the best peer's barrier", "gfence", None, 0.8),
 ];
 
 /// Windows of soft adapters, beside shared memory in the same run, and windows of interfaces beside
@@ -298,8 +300,9 @@ impl<'a> Figures<'a> {
     }
 
     /// How many times slower than the best peer this is at the size where it is slowest.
-    fn slowest(&self, bench: &str) -> Option<f64> {
-        self.any(bench).filter_map(|figure| figure.to_peer).reduce(f64::max)
+    fn slowest(&self, bench: &str, memory: Option<&str>) -> Option<f64> {
+        let counts = |figure: &&Figure<'_>| memory.is_none() || figure.record.memory.as_deref() == memory;
+        self.any(bench).filter(counts).filter_map(|figure| figure.to_peer).reduce(f64::max)
     }
 
     fn lapis(&self, bench: &str, size: u64) -> Option<&Figure<'a>> {
