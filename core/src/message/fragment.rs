@@ -205,7 +205,8 @@ impl Locked<'_> {
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&mut self, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
-        if self.peers[peer].state == PeerState::Down {
+        let is_unlinked = out.head.is_some() && self.link_to(peer).is_none();
+        if self.peers[peer].state == PeerState::Down || is_unlinked {
             return Pushed::Lost(self.refusal(peer));
         }
         match self.send_head(out) {

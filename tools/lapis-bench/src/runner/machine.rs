@@ -46,9 +46,7 @@ impl Machine {
             revision: output(&["git", "describe", "--always", "--dirty"]),
         }
     }
-}
 
-impl Machine {
     /// A report's name: the newest of each kind of processor stays.
     pub(crate) fn stem(&self, subject: &str) -> String {
         format!("{}-{subject}", self.kind)
