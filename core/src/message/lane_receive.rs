@@ -126,6 +126,7 @@ impl Locked<'_> {
                 let Some(next) = (*lane).take_next() else { break };
                 (data, len) = next;
             }
+            (*lane).tell();
         }
         self.dispatching = 0;
         // What fits a slot is written as fast as it is looked for.

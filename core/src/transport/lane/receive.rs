@@ -48,7 +48,10 @@ impl ReceiveLane {
             self.give_back();
             match self.find() {
                 (slot, Found::InSlot(len)) => match self.take_found(slot, len) {
-                    Some((data, len)) => Taken::Message { data, len, mailbox: null_mut() },
+                    Some((data, len)) => {
+                        self.tell();
+                        Taken::Message { data, len, mailbox: null_mut() }
+                    }
                     None => Taken::Left,
                 },
                 (_, Found::Nothing) => Taken::Nothing,
@@ -62,7 +65,7 @@ impl ReceiveLane {
     }
 
     /// Takes the message in the next slot, if it is the next one of all, and looks ahead. `None`:
-    /// [`take`](Self::take) says more.
+    /// [`take`](Self::take) says more. [`tell`](Self::tell) follows, once for several.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
@@ -70,7 +73,12 @@ impl ReceiveLane {
     pub(crate) unsafe fn take_next(&mut self) -> Option<(*const u8, usize)> {
         // SAFETY: this function demands what `take` does.
         unsafe {
-            self.give_back();
+            if self.is_due() {
+                // Before the sender writes there again: who looks for a message in a slot that has
+                // a later one finds none.
+                self.tell();
+                self.release();
+            }
             // The slot that is being taken counts. Found before the slot is read, after which the
             // lane's fields would be read again.
             let ahead = self.slot(AHEAD + 1);
@@ -90,18 +98,26 @@ impl ReceiveLane {
     /// [`find`](Self::find) has just found it.
     #[inline(always)]
     unsafe fn take_found(&mut self, slot: *const Slot, announced: usize) -> Option<(*const u8, usize)> {
-        // SAFETY: the message was found there, and the lane is alive; the word where the position
-        // is told lives as long.
+        // SAFETY: the message was found there, and the lane is alive.
         unsafe {
-            let (data, len) = if announced <= INLINE {
+            if announced <= INLINE {
                 self.step();
-                (Payload::for_read(&raw const (*slot).payload), announced)
-            } else {
-                self.take_data(announced)?
-            };
-            (*self.told).store(self.position, Ordering::Relaxed);
+                return Some((Payload::for_read(&raw const (*slot).payload), announced));
+            }
+            let (data, len) = self.take_data(announced)?;
             Some((data, len))
         }
+    }
+
+    /// Tells whoever decides about sleeping up to where messages have been taken. Until then it
+    /// takes what has been taken for messages that wait.
+    ///
+    /// # Safety
+    /// The lane is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn tell(&self) {
+        // SAFETY: the word lives as long as the lane.
+        unsafe { (*self.told).store(self.position, Ordering::Relaxed) };
     }
 
     /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be
@@ -197,10 +213,16 @@ impl ReceiveLane {
     /// The lane is alive; nobody uses a message any more that came from it.
     #[inline(always)]
     pub unsafe fn give_back(&mut self) {
-        if self.position.wrapping_sub(self.due) as i64 >= 0 {
+        if self.is_due() {
             // SAFETY: this function's contract.
             unsafe { self.release() };
         }
+    }
+
+    /// Whether it is worth telling the sender what was taken.
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        self.position.wrapping_sub(self.due) as i64 >= 0
     }
 
     /// As [`give_back`](Self::give_back), whether worth telling or not.
