@@ -202,7 +202,7 @@ impl Context {
         let &Short { target, handler, data, .. } = message;
         match message.is_plain() {
             false => self.send_other(&message.aside()),
-            true if data.len() > INLINE => match self.send_long_plain(target, handler, data) {
+            true if !message.fits_slot() => match self.send_long_plain(target, handler, data) {
                 InSlot::Sent => Attempt::Sent,
                 InSlot::Wanted(wanted) => self.attend_attempt(target, wanted),
                 InSlot::Unfit => self.send_plain(target, handler, data),
@@ -280,9 +280,9 @@ impl Context {
             return Attempt::Unfit;
         }
         let Some(mut section) = self.short_section() else { return Attempt::None };
-        let sent = match message.data.len() {
-            ..=INLINE => section.send_in_lane(message),
-            _ => section.send_in_data_ring(message),
+        let sent = match message.fits_slot() {
+            true => section.send_in_lane(message),
+            false => section.send_in_data_ring(message),
         };
         match sent {
             Some(0) => Attempt::Sent,
@@ -343,7 +343,7 @@ impl Held<'_> {
     #[inline(always)]
     pub fn try_send_short(self, message: &Short<'_>) -> bool {
         let context = self.context();
-        if message.data.len() > INLINE {
+        if !message.fits_slot() {
             return context.try_send_short(message);
         }
         if !context.shared.alive.here() {
