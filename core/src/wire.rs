@@ -41,8 +41,8 @@
 //! | `Pulled` | operation | D = bytes that no packet carried and only the sender has counted | `AmPull`, `PutPull` or `GetPush` is over: the origin's memory is free, or has the data |
 //! | `Refused` | operation, 0 if none waits | D = length, E = address; user header field = access + 16 × reason | the sender has not done what a put, get or atomic asked of it: that has ended |
 //! | `Counter` | | B | count the target counter (after a direct put) |
-//! | `Fence` | last message | | answer when all messages up to this one are done |
-//! | `FenceReply` | last message | | they are |
+//! | `Fence` | number of messages | | answer when the first so many are done; all bits set: answer at once |
+//! | `FenceReply` | the same | | they are |
 //! | `Barrier` | barrier, step | | the sender has come to a step of a barrier; step 255: collective calls are over because of task `barrier` |
 //! | `Gather` | exchange, tag | D, E = offset | data of an exchange of values |
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |

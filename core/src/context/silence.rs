@@ -1,10 +1,13 @@
 //! Peers that fall silent, and deaths that the launcher knows of.
 //!
-//! A packet engine notices by itself that a peer acknowledges nothing. Over other links, and by the
-//! datagram bypass of a link with an engine, nothing is acknowledged. There, a task that waits,
-//! polls or has no room periodically asks each peer that owes it something for a sign of life. A
-//! peer answers whenever it is within a call of the library, or in interrupt mode. If it has not
-//! answered for TIMEOUT seconds, it counts as lost.
+//! A task that waits, polls or has no room periodically asks each peer that owes it something for a
+//! sign of life. A peer answers whenever it is within a call of the library, or in interrupt mode.
+//! If it has not answered for TIMEOUT seconds, it counts as lost.
+//!
+//! A packet engine notices by itself that a peer acknowledges nothing, so it gives up a peer that
+//! does not acknowledge the question, and nobody else does: an answer may wait behind a lot of
+//! data. Over other links, and by the datagram bypass of a link with an engine, nothing is
+//! acknowledged.
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
@@ -13,7 +16,6 @@ use super::{Context, Locked};
 use crate::error::Error;
 use crate::state::{PeerState, Silence};
 use crate::transport::{Caps, Link, PeerId};
-use crate::wire::{Header, Kind};
 use std::time::Duration;
 
 /// Time between two checks of the peers.
@@ -24,6 +26,16 @@ const LOOKS: u32 = 4096;
 
 /// A sign of life is asked for after this part of TIMEOUT.
 const ASK_AFTER: u32 = 4;
+
+/// What is outstanding that only the peer can complete.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owed {
+    Nothing,
+    /// The peer must acknowledge a question, which its engine monitors.
+    Acknowledged,
+    /// It must answer one.
+    Answered,
+}
 
 impl Context {
     /// A call waits for something that one task alone can send. The lock is not held.
@@ -67,9 +79,11 @@ impl Locked<'_> {
             return;
         }
         let limit = self.shared().timeout();
+        let waited_for = self.operations.peers();
         for peer in self.shared().other_tasks() {
             let state = &mut **self;
-            if !state.owes(peer) {
+            let owed = state.owed_by(peer, waited_for.binary_search(&peer).is_ok());
+            if owed == Owed::Nothing {
                 state.peers[peer].silence = Silence::default();
                 continue;
             }
@@ -77,13 +91,15 @@ impl Locked<'_> {
             let silent = now.saturating_sub(*p.silence.since.get_or_insert(now));
             if !p.silence.asked && silent >= limit / ASK_AFTER {
                 p.silence.asked = true;
-                // It is answered at once: everything up to there is done.
-                let question = Header::new(Kind::Fence, 0, u64::from(p.confirmed));
-                self.reply_packet(peer, &question, &[]);
+                self.ask_for_sign_of_life(peer);
             } else if p.silence.asked && silent >= limit {
-                // If the program's error handler wants to go on, the wait starts again.
+                // Asked again, or if the program's error handler wants to go on: the wait starts
+                // again.
                 p.silence.since = Some(now);
-                self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life");
+                match owed {
+                    Owed::Acknowledged => p.silence.asked = false,
+                    _ => self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life"),
+                }
             }
         }
     }
@@ -145,19 +161,27 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether something is outstanding that only the peer can complete, and that no engine
-    /// monitors.
-    fn owes(&mut self, peer: PeerId) -> bool {
+    /// What is outstanding with a peer. `waited_for`: an operation waits for it.
+    fn owed_by(&mut self, peer: PeerId, waited_for: bool) -> Owed {
         let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.can_bypass(link, peer));
         let p = &self.peers[peer];
-        let unanswered = !p.answered.reached(p.next_operation);
-        p.state == PeerState::Up
-            && match past {
-                None => {
-                    p.awaited > 0 || p.confirmed != p.next_message || unanswered || self.sending.has_for(peer)
-                }
-                // The engine monitors all but what bypasses it.
-                Some(past) => past && (p.silence.held_up || unanswered || p.unheard > 0),
+        if p.state != PeerState::Up {
+            return Owed::Nothing;
+        }
+        let unanswered = waited_for || !p.answered.reached(p.next_operation);
+        match past {
+            None if p.awaited > 0
+                || p.confirmed != p.numbered
+                || unanswered
+                || self.sending.has_for(peer) =>
+            {
+                Owed::Answered
             }
+            // The engine monitors all but what bypasses it.
+            Some(true) if p.silence.held_up || unanswered || p.unheard > 0 => Owed::Answered,
+            // What a peer has acknowledged it may still have to answer.
+            Some(_) if p.awaited > 0 || unanswered => Owed::Acknowledged,
+            _ => Owed::Nothing,
+        }
     }
 }

@@ -243,8 +243,7 @@ impl State {
     fn publish_peers(&self, page: &Page) {
         let tasks = || (0..self.peers.len()).map(|task| (task, &self.peers[task]));
         let owes = |p: &Peer| {
-            p.state == PeerState::Up
-                && (p.confirmed != p.next_message || !p.answered.reached(p.next_operation))
+            p.state == PeerState::Up && (p.confirmed != p.numbered || !p.answered.reached(p.next_operation))
         };
         Page::list(&page.owing, &page.owers, tasks().filter(|(_, p)| owes(p)).map(|(task, _)| task));
         let down = tasks().filter(|(_, p)| p.state == PeerState::Down).map(|(task, _)| task);

@@ -244,7 +244,7 @@ impl Locked<'_> {
             return Attempt::Unfit;
         }
         let counted = target_counter != 0;
-        let head = [short_head(kind, peer.next_message, 0, counted), handler].map(u64::to_le);
+        let head = [short_head(kind, peer.next_number(), 0, counted), handler].map(u64::to_le);
         if !self.takes(target, size_of_val(&head) + usize::from(counted) * 8 + data.len()) {
             return Attempt::Unfit;
         }
@@ -382,10 +382,7 @@ impl State {
     /// The number for the next message to a peer.
     #[inline(always)]
     pub(crate) fn next_message(&mut self, target: PeerId) -> u32 {
-        let peer = &mut self.peers[target];
-        let number = peer.next_message;
-        peer.next_message = number.wrapping_add(1);
-        number
+        self.peers[target].take_number()
     }
 
     /// The number for the next operation that a fence with this peer waits for.

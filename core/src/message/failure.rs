@@ -44,7 +44,7 @@ impl Context {
         state.receiving.reassemblies.forget_peer(target);
         locked.give_up(target);
         let p = &mut locked.peers[target];
-        p.confirmed = p.next_message;
+        p.confirmed = p.numbered;
         p.answered.restart(p.next_operation);
         locked.collectives_disturbed(target);
         locked.tell_watch(target);
@@ -209,7 +209,7 @@ impl Locked<'_> {
         self.shared().beginnings.fetch_add(1, Ordering::Relaxed);
         let p = &mut self.peers[peer];
         p.life = p.life.wrapping_add(1);
-        p.next_message = 0;
+        p.numbered = 0;
         p.confirmed = 0;
         p.arrived.restart(0);
         p.answered.restart(p.next_operation);
@@ -224,6 +224,11 @@ impl Locked<'_> {
             self.tell_watch(peer);
         }
         self.end_loans(peer);
+        // Without an engine, which sends again what was lost, a farewell is the last packet: what
+        // has not been answered never will be.
+        if self.engine_to(peer).is_none() {
+            self.peer_down(peer, "it has terminated its context");
+        }
         self.shared().wake_sleepers();
     }
 

@@ -1,7 +1,8 @@
 //! Fences: waiting until earlier operations have moved their data.
 //!
 //! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when
-//! all up to a number are. Operations that are answered anyway (gets, atomics, rendezvous) have
+//! the first so many are. The origin counts in 64 bits. Packets carry the low 32, by which the
+//! peer knows messages that are under way: far fewer than 2³¹. Operations that are answered anyway (gets, atomics, rendezvous) have
 //! numbers of their own and are counted here.
 
 use crate::Context;
@@ -14,12 +15,15 @@ use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 
+/// What a fence says that asks for a sign of life.
+const ARE_YOU_THERE: u64 = u64::MAX;
+
 /// What a fence waits for from one peer.
 #[derive(Clone, Copy)]
 struct Mark {
     peer: PeerId,
     life: u32,
-    messages: u32,
+    messages: u64,
     operations: u32,
 }
 
@@ -65,8 +69,7 @@ impl Context {
         self.wait_for(Awaited::of(Awaiting::Fence), |state| {
             for mark in &marks {
                 let peer = &state.peers[mark.peer];
-                let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
-                    && peer.answered.reached(mark.operations);
+                let done = peer.confirmed >= mark.messages && peer.answered.reached(mark.operations);
                 let lives = peer.state == PeerState::Up && peer.life == mark.life;
                 if !done && (lives || whom == Whom::All) {
                     return match peer.state {
@@ -110,7 +113,7 @@ impl Locked<'_> {
                 self.ask_for_landing(peer);
             }
             let p = &self.peers[peer];
-            let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
+            let (life, messages, operations) = (p.life, p.numbered, p.next_operation);
             let unconfirmed = p.confirmed != messages;
             if !unconfirmed && p.answered.reached(operations) {
                 continue;
@@ -123,7 +126,7 @@ impl Locked<'_> {
                 continue;
             }
             if unconfirmed {
-                let header = Header::new(Kind::Fence, 0, u64::from(messages));
+                let header = Header::new(Kind::Fence, 0, messages);
                 match self.send_packet(peer, &header, &[], &[]) {
                     Err(_) if whom == Whom::Reachable => left_out = true,
                     sent => sent?,
@@ -138,10 +141,18 @@ impl Locked<'_> {
         Ok(marks)
     }
 
-    /// A peer wants to know when its messages before `upto` are done.
-    pub(crate) fn fence_arrived(&mut self, source: PeerId, upto: u32) {
+    /// A peer wants to know when its first `upto` messages are done, or whether this task lives.
+    pub(crate) fn fence_arrived(&mut self, source: PeerId, upto: u64) {
+        if upto == ARE_YOU_THERE {
+            return self.reply_packet(source, &Header::new(Kind::FenceReply, 0, upto), &[]);
+        }
         self.peers[source].fences.push(upto);
         self.answer_fences(source);
+    }
+
+    /// Asks a peer for a sign of life, which it gives at once.
+    pub(crate) fn ask_for_sign_of_life(&mut self, peer: PeerId) {
+        self.reply_packet(peer, &Header::new(Kind::Fence, 0, ARE_YOU_THERE), &[]);
     }
 
     /// Answers the fences of a peer that have been reached.
@@ -149,21 +160,21 @@ impl Locked<'_> {
     pub(crate) fn answer_fences(&mut self, source: PeerId) {
         loop {
             let peer = &mut self.peers[source];
-            let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else {
+            let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto as u32)) else {
                 return peer.arrived.watch(!peer.fences.is_empty());
             };
             let upto = peer.fences.swap_remove(at);
-            self.reply_packet(source, &Header::new(Kind::FenceReply, 0, u64::from(upto)), &[]);
+            self.reply_packet(source, &Header::new(Kind::FenceReply, 0, upto), &[]);
         }
     }
 
-    pub(crate) fn fence_reply_arrived(&mut self, source: PeerId, upto: u32) {
+    pub(crate) fn fence_reply_arrived(&mut self, source: PeerId, upto: u64) {
         self.gave_sign_of_life(source);
         let peer = &mut self.peers[source];
-        if upto.wrapping_sub(peer.confirmed) < 1 << 31 {
+        if (peer.confirmed..=peer.numbered).contains(&upto) {
             peer.confirmed = upto;
             self.end_zero_copy_sends(source, |send| {
-                upto.wrapping_sub(send.message).wrapping_sub(1) < 1 << 31
+                (upto as u32).wrapping_sub(send.message).wrapping_sub(1) < 1 << 31
             });
         }
     }

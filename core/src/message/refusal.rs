@@ -149,5 +149,5 @@ fn packet_of(refusal: &Refusal, operation: u64) -> Header {
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
-#[path = "refusal_tests.rs"]
+#[path = "self_tests.rs"]
 mod tests;

@@ -140,7 +140,7 @@ impl Locked<'_> {
         mut attempt: impl FnMut(&mut Self, u32) -> Submitted,
     ) -> Result<Posted> {
         loop {
-            let number = self.peers[target].next_message;
+            let number = self.peers[target].next_number();
             let posted = match attempt(self, number) {
                 Submitted::Sent => Posted::Sent,
                 Submitted::NoRoom if self.may_not_wait(target) => Posted::NoRoom,
@@ -150,7 +150,7 @@ impl Locked<'_> {
                 }
                 Submitted::Refused(status) => return Err(self.link_failed(target, status)),
             };
-            self.peers[target].next_message = number.wrapping_add(1);
+            self.peers[target].take_number();
             return Ok(posted);
         }
     }

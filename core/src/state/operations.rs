@@ -292,6 +292,14 @@ impl<C> Operations<C> {
         self.slots.iter().filter_map(|slot| slot.operation.as_ref())
     }
 
+    /// Whom they wait for, in order, each once.
+    pub(crate) fn peers(&self) -> Vec<PeerId> {
+        let mut peers: Vec<PeerId> = self.iter().map(|operation| operation.peer).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
     /// Operations outstanding.
     pub(crate) fn len(&self) -> usize {
         self.live

@@ -87,10 +87,10 @@ pub(crate) struct Peer {
     pub(crate) cause: Option<Box<str>>,
     /// It took leave.
     pub(crate) farewell: bool,
-    /// Number of the next message to it.
-    pub(crate) next_message: u32,
-    /// Messages before this one are known to be done there.
-    pub(crate) confirmed: u32,
+    /// How many messages have been numbered for it. A message carries the low 32 bits.
+    pub(crate) numbered: u64,
+    /// The first so many of them are known to be done there.
+    pub(crate) confirmed: u64,
     /// Number of the next operation that it must answer.
     pub(crate) next_operation: u32,
     /// Operations of ours that it answered.
@@ -102,7 +102,7 @@ pub(crate) struct Peer {
     /// Steps of barriers that its packets have announced.
     pub(crate) barriers: u32,
     /// Fences of its that wait for `arrived` to get there.
-    pub(crate) fences: Vec<u32>,
+    pub(crate) fences: Vec<u64>,
     /// Short messages sent past its engine since it was heard last.
     pub(crate) unheard: u8,
     /// What [`signs_of_life`](Self::signs_of_life) were when they were asked for last.
@@ -128,7 +128,7 @@ impl Peer {
             dead: false,
             cause: None,
             farewell: false,
-            next_message: 0,
+            numbered: 0,
             confirmed: 0,
             next_operation: 0,
             answered: SequenceWindow::default(),
@@ -143,11 +143,17 @@ impl Peer {
         }
     }
 
+    /// The number of the next message to it.
+    #[inline(always)]
+    pub(crate) fn next_number(&self) -> u32 {
+        self.numbered as u32
+    }
+
     /// The number of a message that is being sent to it.
     #[inline(always)]
     pub(crate) fn take_number(&mut self) -> u32 {
-        let number = self.next_message;
-        self.next_message = number.wrapping_add(1);
+        let number = self.next_number();
+        self.numbered += 1;
         number
     }
 
@@ -155,7 +161,7 @@ impl Peer {
     /// anything else comes from it.
     pub(crate) fn signs_of_life(&self) -> [u32; 2] {
         let [arrived, answered] = [&self.arrived, &self.answered].map(SequenceWindow::count);
-        [arrived, answered.wrapping_add(self.confirmed).wrapping_add(self.barriers)]
+        [arrived, answered.wrapping_add(self.confirmed as u32).wrapping_add(self.barriers)]
     }
 
     /// Why nothing can be sent to it, for the state it is in.

@@ -129,6 +129,13 @@ fn a_silent_task_is_reported_after_timeout_and_patience_is_the_programs_choice()
 }
 
 #[test]
+fn a_task_that_falls_silent_after_it_has_acknowledged_everything_is_reported_as_well() {
+    let done = job(2, "silence 1 acknowledges").env("LAPIS_TIMEOUT", "10").run().expect(3);
+    assert_eq!(done.lines_with("no answer from task 1 within").len(), 1, "{done:?}");
+    assert_eq!(done.lines_with("ok").len(), 1, "{done:?}");
+}
+
+#[test]
 fn the_death_of_a_task_ends_the_job() {
     let done = job(2, "die").run();
     assert_eq!(done.code, Some(134), "{done:?}");

@@ -28,7 +28,7 @@ fn main() -> std::process::ExitCode {
         "stream" => stream(number(3, 100), number(4, 1 << 20)),
         "flood" => flood(number(3, 100_000)),
         "pingpong" => pingpong(number(3, 20_000)),
-        "silence" => silence(number(3, 1)),
+        "silence" => silence(number(3, 1), args.get(4).is_some()),
         "lend" => lend::run(number(3, 9)),
         "answer" => answer::run(number(3, 1000)),
         "purge" => purge(),
@@ -320,8 +320,9 @@ fn resident() -> u64 {
     text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// Task 1 stops answering; task 0 hears of it from its error handler after TIMEOUT.
-fn silence(patient: u64) -> Result<()> {
+/// Task 1 stops answering; task 0 hears of it from its error handler after TIMEOUT, be it that a
+/// message is not acknowledged or that what was acknowledged is not answered.
+fn silence(patient: u64, acknowledges: bool) -> Result<()> {
     let told = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&told);
     let context = lapis::builder()
@@ -335,11 +336,17 @@ fn silence(patient: u64) -> Result<()> {
         .init()?;
     context.gfence()?;
     if context.task() == 1 {
+        let start = Instant::now();
+        while acknowledges && start.elapsed() < Duration::from_secs(1) {
+            context.progress()?;
+        }
         // Not a word, and no progress.
         std::thread::sleep(Duration::from_secs(3600));
     }
-    context.send(1, DATA, &[], &[1])?;
-    let outcome = context.fence();
+    let outcome = match acknowledges {
+        true => context.gfence(),
+        false => context.send(1, DATA, &[], &[1]).and_then(|()| context.fence()),
+    };
     assert!(matches!(outcome, Err(Error::TargetDown { task: 1, .. })), "{outcome:?}");
     assert_eq!(told.load(Ordering::Relaxed), patient + 1);
     println!("ok");

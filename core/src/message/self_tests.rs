@@ -1,4 +1,5 @@
-//! What a target can't put into its origin's memory in any way.
+//! A task alone, over a transport that brings its messages back to it: what can't be put into its
+//! memory in any way, and how it fares with numbers and farewells.
 
 use crate::Context;
 use crate::completion::Notify;
@@ -73,15 +74,70 @@ mod linked {
     crate::export_transport!(super::Fails, "fails", "0");
 }
 
-#[test]
-fn a_get_whose_data_its_target_cant_put_in_any_way_ends_with_an_error() {
-    let context = Context::builder()
+fn alone() -> Context {
+    Context::builder()
         .environment(crate::config::Environment::default())
         .bootstrap(crate::bootstrap::singleton(0).unwrap())
         .transport(linked::table())
         .interrupts(false)
+        .on_error(|_, _, _| true)
         .init()
-        .unwrap();
+        .unwrap()
+}
+
+#[test]
+fn a_fence_is_answered_when_more_messages_have_been_sent_than_half_of_what_their_numbers_count() {
+    let context = alone();
+    let many = (1 << 31) + 5;
+    let mut locked = context.locked();
+    locked.peers[0].numbered = many;
+    locked.peers[0].arrived.restart(many as u32);
+    drop(locked);
+    context.fence().unwrap();
+    assert_eq!(context.locked().peers[0].confirmed, many);
+}
+
+#[test]
+fn whoever_is_asked_for_a_sign_of_life_gives_it_at_once_whatever_is_under_way() {
+    let context = alone();
+    let mut locked = context.locked();
+    locked.peers[0].silence.asked = true;
+    locked.peers[0].numbered = 7;
+    locked.ask_for_sign_of_life(0);
+    drop(locked);
+    while context.progress().unwrap().events > 0 {}
+    let locked = context.locked();
+    assert!(!locked.peers[0].silence.asked, "none of the seven messages has come");
+    assert_eq!(locked.peers[0].confirmed, 0, "nor is any taken for one that has");
+}
+
+#[test]
+fn what_a_task_has_not_answered_ends_with_its_farewell() {
+    let context = alone();
+    let (tell, told) = mpsc::channel();
+    let mut locked = context.locked();
+    let sequence = locked.next_operation(0);
+    locked.operations.insert(Operation {
+        peer: 0,
+        waiting: Waiting::Completion,
+        origin: Notify::None,
+        completion: Notify::Dyn(Box::new(move |_: PeerId, outcome| tell.send(outcome).unwrap())),
+        target_counter: 0,
+        sequence,
+    });
+    let mut packet = Encoded::new();
+    let len = Header::new(Kind::Goodbye, 0, 0).encode(&mut packet);
+    locked.dispatching += 1;
+    locked.packet_arrived(Path::Local, 0, packet.bytes(len));
+    locked.dispatching -= 1;
+    drop(locked);
+    let outcome = told.try_recv();
+    assert!(matches!(outcome, Ok(Err(Error::TargetDown { task: 0, .. }))), "{outcome:?}");
+}
+
+#[test]
+fn a_get_whose_data_its_target_cant_put_in_any_way_ends_with_an_error() {
+    let context = alone();
     let (data, mut into) = (vec![7_u8; 100], vec![0_u8; 100]);
     let addr = data.as_ptr().expose_provenance() as u64;
     let (tell, told) = mpsc::channel();
