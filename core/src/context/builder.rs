@@ -236,6 +236,7 @@ impl ContextBuilder {
             users: AtomicUsize::new(1),
             beginnings: AtomicU32::new(0),
             tallies,
+            direct_ended: Default::default(),
             flags,
             status,
             trace,

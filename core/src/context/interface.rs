@@ -125,5 +125,7 @@ impl Shared {
         if let Some(line) = self.tallies.of(target) {
             line.add(direction, len);
         }
+        let ended = &self.direct_ended[direction as usize];
+        ended.store(ended.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }

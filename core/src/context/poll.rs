@@ -4,14 +4,16 @@
 use super::progress::Polled;
 use super::wait::Checked;
 use super::{AdaptiveWait, Context, Locked};
+use crate::buffers::Direction;
 use crate::error::Result;
 use crate::state::Inbound;
+use crate::sync::Ordering;
 
 /// Messages that a call handles that waits for one: of a stream, the next ones are there, too, and
 /// a call costs as much as some of them.
 const MESSAGES: u64 = 64;
 
-/// Messages whose sending and whose receiving has ended.
+/// Messages and puts whose sending, and messages and gets whose receiving has ended.
 type Ended = (u64, u64);
 
 impl Context {
@@ -50,8 +52,8 @@ impl Context {
     }
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
-    /// `looks` times; the last look is one at everything. Of a stream some tens of messages are
-    /// handled. Says whether a sending and whether a receiving has ended since the last call that
+    /// `looks` times; the last look is one at everything. A put is sent, a get received. Of a stream
+    /// some tens of messages are handled. Says whether a sending and whether a receiving has ended since the last call that
     /// said so; `None`: another thread holds the lock, and nothing has happened but that it may
     /// have the core.
     ///
@@ -148,6 +150,11 @@ impl Locked<'_> {
 
     #[inline(always)]
     fn ended(&self) -> Ended {
-        (self.sending.ended, self.receiving.ended)
+        let direct = self.shared().direct_ended.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let of = |direction| direct[direction as usize];
+        (
+            self.sending.ended.wrapping_add(of(Direction::Out)),
+            self.receiving.ended.wrapping_add(of(Direction::In)),
+        )
     }
 }

@@ -351,6 +351,7 @@ impl Locked<'_> {
         };
         *remaining = remaining.saturating_sub(data.len() as u64);
         if *remaining == 0 {
+            self.receiving.ended += 1;
             self.end_operation(header.subject, Status::Done);
         }
     }
@@ -393,7 +394,10 @@ impl Locked<'_> {
         } else {
             op.waiting = Waiting::Completion;
         }
-        state.sending.ended += u64::from(sent);
+        match sent {
+            true => state.sending.ended += 1,
+            false => state.receiving.ended += 1,
+        }
         let path = state.path_to(peer);
         let counts = state.statistics.path_mut(path);
         let count = if sent { &mut counts.data_sent } else { &mut counts.data_received };
@@ -422,11 +426,11 @@ impl Locked<'_> {
         };
         self.peers[peer].answered.done(sequence);
         if status == Status::Done {
-            if target_counter != 0 {
-                self.count_remote(peer, target_counter);
-            }
             origin.notify(self, peer, Ok(()));
-            completion.notify(self, peer, Ok(()));
+            match target_counter {
+                0 => completion.notify(self, peer, Ok(())),
+                counter => self.count_remote(peer, counter, completion),
+            }
         } else {
             let (first, second) = (self.link_failed(peer, status), self.link_failed(peer, status));
             origin.notify(self, peer, Err(first));

@@ -74,8 +74,9 @@ impl Context {
         let replaced = locked.look_for(target);
         let state = &mut *locked;
         let p = &mut state.peers[target];
-        if p.dead {
+        if p.dead || p.farewell {
             let reason = match p.process {
+                _ if p.farewell => "it has terminated its context and no other process has taken its place",
                 Some(_) => {
                     "its process has ended and no other has taken its place yet: resume it again when one has"
                 }
@@ -117,7 +118,9 @@ impl Locked<'_> {
         if !ended {
             let p = &mut state.peers[peer];
             (p.state, p.cause) = (PeerState::Down, Some(how.into()));
+            self.shared().windows[peer as usize].close();
         }
+        let state = &mut **self;
         state.note_death(peer);
         if let Some((_, datagrams)) = state.engine_to(peer) {
             datagrams.purge(peer);
@@ -221,6 +224,7 @@ impl Locked<'_> {
         p.farewell = true;
         if p.state == PeerState::Up {
             (p.state, p.lane) = (PeerState::Ended, None);
+            self.shared().windows[peer as usize].close();
             self.tell_watch(peer);
         }
         self.end_loans(peer);

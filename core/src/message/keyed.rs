@@ -223,7 +223,10 @@ impl Locked<'_> {
 
     fn end_transfer(&mut self, id: u64, peer: PeerId, transfer: &Transfer) {
         self.shared().count_direct(peer, transfer.direction, transfer.len);
-        self.sending.ended += u64::from(transfer.direction == Direction::Out);
+        match transfer.direction {
+            Direction::Out => self.sending.ended += 1,
+            Direction::In => self.receiving.ended += 1,
+        }
         self.finish_operation(id, Status::Done);
         self.answer_pushed(peer, transfer.answer_to, transfer.len);
     }

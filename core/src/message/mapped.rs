@@ -1,10 +1,10 @@
 //! Puts and gets by this task's own loads and stores, through a window into the peer's memory. They
 //! need a message only for a counter at the target.
 
-use super::Direction;
+use super::{Direction, Operation, Waiting};
 use crate::Context;
 use crate::context::{Locked, Notify};
-use crate::state::State;
+use crate::state::{PeerState, State};
 use crate::sync::{Ordering, fence};
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
@@ -129,19 +129,36 @@ impl Locked<'_> {
         origin: Notify,
         completion: Notify,
     ) {
-        if target_counter != 0 {
-            // SYNC: Release: the message that counts follows the data; it pairs with the target's
-            // Acquire of the packet.
-            fence(Ordering::Release);
-            self.count_remote(target, target_counter);
-        }
         origin.notify(self, target, Ok(()));
-        completion.notify(self, target, Ok(()));
+        if target_counter == 0 {
+            return completion.notify(self, target, Ok(()));
+        }
+        // SYNC: Release: the message that counts follows the data; it pairs with the target's
+        // Acquire of the packet.
+        fence(Ordering::Release);
+        self.count_remote(target, target_counter, completion);
     }
 
-    /// Counts a counter of the target's by message.
-    pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64) {
-        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
+    /// Counts a counter of the target's by message. `completion` is told when that has been done.
+    //= LAPI Guide, LAPI_Put: the completion counter follows the target's
+    pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64, completion: Notify) {
+        if self.peers[target].state != PeerState::Up {
+            let refusal = self.refusal(target);
+            return completion.notify(self, target, Err(refusal));
+        }
+        let number = self.next_message(target);
+        let mut header = Header::new(Kind::Counter, number, 0).with_target_counter(counter);
+        if !completion.is_none() {
+            let operation = self.operations.insert(Operation {
+                peer: target,
+                waiting: Waiting::Completion,
+                origin: Notify::None,
+                completion,
+                target_counter: 0,
+                sequence: 0,
+            });
+            header = header.with_completion(operation);
+        }
         self.reply_packet(target, &header, &[]);
     }
 }

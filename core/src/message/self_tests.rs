@@ -2,7 +2,9 @@
 //! memory in any way, and how it fares with numbers and farewells.
 
 use crate::Context;
+use crate::buffers::Direction;
 use crate::completion::Notify;
+use crate::counter::Counter;
 use crate::error::{Access, Error, Reason, Refusal};
 use crate::message::{Operation, Waiting};
 use crate::stats::Path;
@@ -13,6 +15,7 @@ use crate::transport::{
 use crate::wire::{Encoded, Header, Kind};
 use lapis_patience::Patience;
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -133,6 +136,46 @@ fn what_a_task_has_not_answered_ends_with_its_farewell() {
     drop(locked);
     let outcome = told.try_recv();
     assert!(matches!(outcome, Ok(Err(Error::TargetDown { task: 0, .. }))), "{outcome:?}");
+}
+
+#[test]
+fn a_put_by_a_direct_copy_is_complete_when_its_target_has_counted() {
+    let context = alone();
+    let (at_target, complete) = (Counter::default(), Counter::default());
+    let counter = (&raw const at_target).expose_provenance() as u64;
+    let told = Notify::Counter(NonNull::from(&complete));
+    context.locked().after_direct(0, counter, Notify::None, told);
+    assert_eq!((at_target.value(), complete.value()), (0, 0));
+    while context.progress().unwrap().events > 0 {
+        assert!(complete.value() <= at_target.value());
+    }
+    assert_eq!((at_target.value(), complete.value()), (1, 1));
+}
+
+#[test]
+fn who_polls_for_messages_hears_of_puts_and_gets_that_needed_none() {
+    let context = alone();
+    assert_eq!(context.poll_for_messages(3).unwrap(), Some((false, false)));
+    context.count_direct(0, Direction::In, 8);
+    assert_eq!(context.poll_for_messages(3).unwrap(), Some((false, true)));
+    context.count_direct(0, Direction::Out, 8);
+    assert_eq!(context.poll_for_messages(3).unwrap(), Some((true, false)));
+    assert_eq!(context.poll_for_messages(3).unwrap(), Some((false, false)));
+}
+
+#[test]
+fn who_has_terminated_its_context_is_not_resumed_and_its_memory_is_out_of_reach() {
+    let context = alone();
+    let data = [0_u8; 8];
+    let place = data.as_ptr().expose_provenance() as u64;
+    assert!(context.direct(0, place, 8).is_some());
+    let mut locked = context.locked();
+    locked.peer_ended(0);
+    drop(locked);
+    assert!(context.direct(0, place, 8).is_none());
+    context.purge(0).unwrap();
+    let outcome = context.resume(0);
+    assert!(matches!(outcome, Err(Error::TargetDown { task: 0, .. })), "{outcome:?}");
 }
 
 #[test]
