@@ -79,6 +79,7 @@ impl Rdma {
         }
         self.cut_off = false;
         self.send_kept(peer);
+        self.tell_later(peer);
     }
 
     /// Sends kept messages to a peer again, as far as there is room.

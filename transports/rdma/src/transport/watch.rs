@@ -80,9 +80,10 @@ impl Rdma {
                 self.renew(rail, "a peer has left it");
             }
         }
+        let is_time = now >= self.next_opening;
         for rail in 0..self.rails.len() {
             let shut = self.rails[rail].closed && !self.rails[rail].broken;
-            if shut && self.links.is_up(rail) && now >= self.next_opening {
+            if shut && self.links.is_up(rail) && is_time {
                 self.next_opening = now + Duration::from_millis(100);
                 self.renew(rail, "it is tried again");
             }
