@@ -353,20 +353,36 @@ impl Locked<'_> {
         }
     }
 
-    /// Sends what was deferred, as far as there is room.
+    /// Sends what was deferred, as far as there is room. What is for one peer stays in its order:
+    /// behind a packet without room no other is tried.
     pub(crate) fn send_deferred(&mut self) {
+        let mut full = std::mem::take(&mut self.sending.full);
+        // What a refusal entails may run the program's code, which has to find all in order.
+        let mut refused = Vec::new();
         for _ in 0..self.sending.deferred.len() {
             let state = &mut **self;
-            let Some((peer, packet)) = state.sending.deferred.pop_front() else { return };
+            let Some((peer, packet)) = state.sending.deferred.pop_front() else { break };
             if state.peers[peer].epochs.hold() && !is_of_any_epoch(&packet) {
                 state.sending.held.push_back((peer, packet));
                 continue;
             }
+            if full.contains(&peer) {
+                state.sending.deferred.push_back((peer, packet));
+                continue;
+            }
             match self.submit(peer, &packet, &[][..]) {
                 Submitted::Sent => self.deferred_sent(peer, &packet),
-                Submitted::NoRoom => self.sending.deferred.push_back((peer, packet)),
-                Submitted::Refused(status) => self.packet_refused(peer, status),
+                Submitted::NoRoom => {
+                    full.push(peer);
+                    self.sending.deferred.push_back((peer, packet));
+                }
+                Submitted::Refused(status) => refused.push((peer, status)),
             }
+        }
+        full.clear();
+        self.sending.full = full;
+        for (peer, status) in refused {
+            self.packet_refused(peer, status);
         }
     }
 
@@ -429,3 +445,7 @@ impl State {
         counts.data_sent += data as u64;
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "packet_tests.rs"]
+pub(super) mod tests;

@@ -27,6 +27,8 @@ pub(crate) struct Sending<C> {
     pub(crate) deferred: VecDeque<Kept>,
     /// The same for peers whose epoch is not known yet.
     pub(crate) held: VecDeque<Kept>,
+    /// Room for the peers that have none for what was deferred.
+    pub(crate) full: Vec<PeerId>,
     /// Room for a packet's head with a long user header.
     pub(crate) long_head: Vec<u8>,
     /// Room for the bytes that a layout gathers before an engine copies them.
@@ -96,6 +98,7 @@ impl<C> Sending<C> {
             zero_copy: ZeroCopySends::new(),
             deferred: VecDeque::new(),
             held: VecDeque::new(),
+            full: Vec::new(),
             long_head: Vec::new(),
             gathered: Vec::new(),
             ended: 0,
