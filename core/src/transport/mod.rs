@@ -34,6 +34,7 @@ mod export_macro;
 mod forward;
 mod host;
 mod instance;
+mod interrupted;
 pub mod lane;
 mod link;
 mod loader;
@@ -59,6 +60,7 @@ pub use export::Exported;
 pub use forward::forward;
 pub use host::Host;
 pub use instance::Instance;
+pub use interrupted::Interrupted;
 pub use link::Link;
 pub use loader::{Origin, Plugin, file_name, load_file, name_of_file};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict};
@@ -188,7 +190,9 @@ pub trait Transport: Sized + Send + 'static {
     /// Sends datagram batches; returns how many were accepted, in order. ([`Caps::DATAGRAM`])
     ///
     /// The memory a batch refers to is copied to the kernel before return, unless it is
-    /// [lent](DatagramBatch::LENT).
+    /// [lent](DatagramBatch::LENT). A batch that was not accepted is offered again, perhaps from
+    /// another place in memory, or given up; a transport that has sent a part of it remembers that
+    /// in an [`Interrupted`].
     ///
     /// # Safety
     /// Every slice of every batch is readable during the call.

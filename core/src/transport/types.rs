@@ -301,6 +301,9 @@ impl DatagramBatch {
     pub const LENT: u32 = 1 << 31;
     /// Shorter slices are copied.
     pub const LENT_FROM: usize = 4096;
+    /// No two batches of several datagrams begin with the same so many bytes, which are those of
+    /// the first datagram's header ([`crate::reliable::wire`]).
+    pub const NAMED_BY: usize = crate::reliable::wire::SIGNED_LEN;
 }
 
 /// The kind of an [`Event`].

@@ -5,8 +5,8 @@ use lapis_adapters::eth::burst::Burst;
 use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
-use lapis_core::transport::RawSlice;
 use lapis_core::transport::copy::copy_long;
+use lapis_core::transport::{Interrupted, RawSlice};
 use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
@@ -74,8 +74,8 @@ pub(crate) struct Way {
     pub(crate) sent: u64,
     /// The context that stands behind each datagram, where contexts share windows.
     suffix: Option<u32>,
-    /// Datagrams of the batch at hand that have gone already.
-    partial: usize,
+    /// The batch of which only the first datagrams have gone.
+    interrupted: Interrupted,
     /// The owner's progress when the window was full, and how often it has been since.
     tail: u64,
     full: u32,
@@ -83,7 +83,17 @@ pub(crate) struct Way {
 
 impl Way {
     pub(crate) fn new(rail: usize, index: Option<usize>, link: Link, suffix: Option<u32>) -> Self {
-        Self { rail, index, up: true, link, suffix, sent: 0, partial: 0, tail: 0, full: 0 }
+        Self {
+            rail,
+            index,
+            up: true,
+            link,
+            suffix,
+            sent: 0,
+            interrupted: Interrupted::NONE,
+            tail: 0,
+            full: 0,
+        }
     }
 
     /// The longest datagram.
@@ -132,7 +142,6 @@ impl Way {
     ) -> Sent {
         if !self.up {
             // An adapter that is down carries nothing.
-            self.partial = 0;
             return Sent::Yes;
         }
         if let [whole] = slices
@@ -145,7 +154,8 @@ impl Way {
         }
         let total: usize = slices.iter().map(|slice| slice.len).sum();
         let mut cursor = Cursor { slices, at: 0 };
-        let mut done = std::mem::take(&mut self.partial);
+        // SAFETY: the slices are readable.
+        let mut done = unsafe { self.interrupted.resume(slices) };
         cursor.skip(done * segment);
         if total > (TOGETHER - 1) * segment
             && let Some(port) = port.as_deref_mut()
@@ -158,7 +168,8 @@ impl Way {
             // SAFETY: the slices are readable, have so many bytes left, and the place has room.
             let gone = self.put(port.as_deref_mut(), len, |to| unsafe { cursor.copy(to, len) });
             if !gone && self.no_room(port.as_deref()) == Sent::Again {
-                self.partial = done;
+                // SAFETY: the slices are readable.
+                unsafe { self.interrupted.keep(slices, done) };
                 return Sent::Again;
             }
             done += 1;
@@ -385,6 +396,22 @@ mod tests {
         assert_eq!(unsafe { way.send(None, &slices(&mut parts), 100) }, Sent::Yes);
         got.extend(received(&mut window));
         assert_eq!(got.concat(), parts[0]);
+    }
+
+    #[test]
+    fn a_batch_whose_predecessor_was_given_up_begins_at_its_beginning() {
+        let (mut way, mut window) = way();
+        let batch = |from: u8| vec![(from..from + 20).flat_map(|i| [i; 100]).collect::<Vec<u8>>()];
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(None, &slices(&mut batch(0)), 100) }, Sent::Again);
+        assert_eq!(received(&mut window).len(), 16);
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(None, &slices(&mut batch(100)), 100) }, Sent::Again);
+        let mut got = received(&mut window);
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(None, &slices(&mut batch(100)), 100) }, Sent::Yes);
+        got.extend(received(&mut window));
+        assert_eq!(got.concat(), batch(100)[0]);
     }
 
     #[test]

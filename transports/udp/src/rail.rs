@@ -4,7 +4,7 @@ use crate::address::Entry;
 use crate::inbox::Inbox;
 use crate::options::{BUFFER, Options};
 use crate::sys::{Pages, RawAddr, Socket};
-use lapis_core::transport::{Host, RawSlice, TransportError};
+use lapis_core::transport::{Host, Interrupted, RawSlice, TransportError};
 use std::io;
 use std::net::SocketAddr;
 
@@ -41,8 +41,8 @@ pub(crate) struct Rail {
     pub(crate) gro: bool,
     /// The one peer that the socket is connected to.
     pub(crate) connected: bool,
-    /// Datagrams of the batch at hand that have left already.
-    partial: usize,
+    /// The batch of which only the first datagrams have left.
+    interrupted: Interrupted,
     vectors: Vec<libc::iovec>,
     /// What datagrams that are not copied go through, made for the first of them.
     pages: Option<Pages>,
@@ -81,7 +81,7 @@ impl Rail {
             gso,
             gro,
             connected: false,
-            partial: 0,
+            interrupted: Interrupted::NONE,
             vectors: Vec::new(),
             pages: None,
             lends: true,
@@ -153,7 +153,7 @@ impl Rail {
                 return sent;
             }
         }
-        if several && (!self.gso || self.partial > 0) {
+        if several && !self.gso {
             // SAFETY: the caller's promise.
             return unsafe { self.send_apart(to, slices, segment) };
         }
@@ -248,24 +248,27 @@ impl Rail {
             starts.zip(&ends).map(|(start, end)| (vectors[start..].as_ptr(), end - start)).collect();
         let to = (!self.connected).then_some(to);
         let mut outcome = Sent::Yes;
-        while self.partial < datagrams.len() {
+        // SAFETY: the caller's promise.
+        let mut left = unsafe { self.interrupted.resume(slices) };
+        while left < datagrams.len() {
             // SAFETY: the caller's promise; the vectors live here.
-            match unsafe { self.socket.send_many(to, &datagrams[self.partial..]) } {
-                Ok(n) => self.partial += n,
+            match unsafe { self.socket.send_many(to, &datagrams[left..]) } {
+                Ok(n) => left += n,
                 Err(e) => match verdict(&e) {
                     None => {}
                     Some(Sent::Again) => {
-                        self.vectors = vectors;
-                        return Sent::Again;
+                        // SAFETY: the caller's promise.
+                        unsafe { self.interrupted.keep(slices, left) };
+                        outcome = Sent::Again;
+                        break;
                     }
                     Some(other) => {
                         outcome = other;
-                        self.partial += 1;
+                        left += 1;
                     }
                 },
             }
         }
-        self.partial = 0;
         self.vectors = vectors;
         outcome
     }

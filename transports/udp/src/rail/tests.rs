@@ -2,6 +2,8 @@ use super::*;
 use lapis_core::transport::{Event, host_table};
 use lapis_patience::Patience;
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 fn open(options: &Options) -> Rail {
@@ -43,6 +45,46 @@ fn a_batch_that_the_kernel_does_not_cut_goes_datagram_by_datagram() {
         assert_eq!(receiver.recv(&mut datagram).expect("all arrive"), 4);
         assert_eq!(datagram[..4], [n.to_le_bytes(), n.to_be_bytes()].concat());
     }
+}
+
+/// A socket of another family takes the place of the rail's: over the loopback interface the kernel
+/// always has room.
+#[test]
+fn a_batch_goes_on_where_it_stopped_and_another_one_begins_at_its_beginning() {
+    const LEN: usize = 64;
+    let mut rail = open(&Options::default());
+    let (near, far) = UnixDatagram::pair().expect("sockets");
+    near.set_nonblocking(true).expect("a socket");
+    far.set_nonblocking(true).expect("a socket");
+    // SAFETY: both are sockets of this test's.
+    assert!(unsafe { libc::dup2(near.as_raw_fd(), rail.socket.fd()) } >= 0);
+    (rail.connected, rail.gso) = (true, false);
+    let (_, to) = other();
+    let mut send = |bytes: &[u8]| {
+        let slice = RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() };
+        // SAFETY: the slice outlives the call.
+        unsafe { rail.send(&to, &[slice], LEN, false) }
+    };
+    let taken = || {
+        let mut datagram = [0; LEN];
+        std::iter::from_fn(|| far.recv(&mut datagram).ok().map(|len| datagram[..len].to_vec()))
+            .collect::<Vec<_>>()
+    };
+    let batch =
+        |of: u8| (0..4096u16).map(|n| [&[of; LEN - 2][..], &n.to_le_bytes()].concat()).collect::<Vec<_>>();
+    assert_eq!(send(&batch(1).concat()), Sent::Again);
+    let first = taken();
+    assert!(!first.is_empty() && batch(1).starts_with(&first));
+    // The rest of it is never offered again; this one is, from another place each time.
+    let mut all = Vec::new();
+    loop {
+        let sent = send(&batch(2).concat());
+        all.extend(taken());
+        if sent == Sent::Yes {
+            break;
+        }
+    }
+    assert!(all == batch(2), "{} of 4096 arrived", all.len());
 }
 
 #[test]
