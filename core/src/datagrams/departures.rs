@@ -316,7 +316,7 @@ fn refused(why: &SubmitError) -> Status {
 }
 
 /// Memory of external bodies: their name is their address.
-struct Bodies;
+pub(super) struct Bodies;
 
 impl Memory for Bodies {
     fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {

@@ -179,8 +179,23 @@ impl Datagrams {
     /// The bodies lent under this token have arrived: they are not read any more.
     pub(crate) fn settle(&mut self, peer: PeerId, token: u64) {
         self.engine.settle(peer, token);
-        // Those that the kernel has not taken count as lost.
-        self.unsent = false;
+        self.keep_unsent(peer);
+    }
+
+    /// Bodies that were lent for packets to a peer are about to be given back: what the kernel has
+    /// not taken of these packets, which may have arrived before, is copied.
+    #[inline]
+    pub(crate) fn keep_unsent(&mut self, peer: PeerId) {
+        if self.unsent && self.out.peer == peer {
+            self.out.copy_in(&mut departures::Bodies);
+        }
+    }
+
+    /// The same where the peer's present life is over: nobody wants these packets.
+    pub(crate) fn drop_unsent(&mut self, peer: PeerId) {
+        if self.out.peer == peer {
+            self.unsent = false;
+        }
     }
 
     /// Whether [`event`](Self::event) or [`troubles`](Self::troubles) has something to tell.
@@ -226,7 +241,7 @@ impl Datagrams {
 
     /// Stops talking to a peer.
     pub(crate) fn purge(&mut self, peer: PeerId) {
-        self.unsent = false;
+        self.drop_unsent(peer);
         if let Err(e) = self.engine.purge(peer) {
             tracing::debug!("{e}");
         }

@@ -3,11 +3,11 @@
 use super::{Datagrams, Parties, Timing, Unit};
 use crate::config::Config;
 use crate::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Limits, Link, NoWaiter, OpenParams,
-    PeerId, Plugin, Status, Transport, TransportError, abi::TransportOps,
+    Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, Host, Limits, Link, NoWaiter, OpenParams,
+    PeerId, Plugin, Status, Transport, TransportError, Usage,
 };
 use crate::wire::Kind;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 /// Says of a datagram whether it is lost.
@@ -23,10 +23,22 @@ thread_local! {
     /// What is lost of what task 0 sends.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static LOST: RefCell<Loss> = RefCell::new(Box::new(|_| false));
+    /// The wire has no room for what task 0 sends.
+    // tidy-allow(statics): each thread has its own, so that tests share none.
+    static FULL: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(crate) fn set_full(full: bool) {
+    FULL.set(full);
+}
+
+/// The datagrams that are on their way to a task.
+pub(crate) fn under_way(task: PeerId) -> Vec<Vec<u8>> {
+    WIRES.with_borrow(|wires| wires[task as usize].iter().cloned().collect())
 }
 
 /// One end of the wire.
-struct Wire {
+pub(crate) struct Wire {
     task: usize,
     shown: Vec<Vec<u8>>,
 }
@@ -35,6 +47,7 @@ impl Transport for Wire {
     const NAME: &'static str = "wire";
     const VERSION: &'static str = "0";
     const CAPS: Caps = Caps::DATAGRAM.union(Caps::AM_SHORT);
+    const DECLARATION: Declaration = Declaration { cost_ns: 1, usage: Usage::Always, variables: &[] };
     type Waiter = NoWaiter;
 
     fn open(_: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
@@ -67,6 +80,9 @@ impl Transport for Wire {
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        if self.task == 0 && FULL.get() {
+            return 0;
+        }
         for batch in batches {
             // SAFETY: a batch names as many slices as it says, which core's own loan keeps.
             let slices = unsafe { std::slice::from_raw_parts(batch.slices, batch.count as usize) };
@@ -99,9 +115,19 @@ impl Transport for Wire {
     }
 }
 
-static TABLE: TransportOps = Exported::<Wire>::table(c"wire", c"0", std::ptr::null());
+#[expect(unreachable_pub, reason = "the macro is for plugins")]
+mod linked {
+    crate::export_transport!(super::Wire, "wire", "0");
+}
+
+pub(crate) use linked::table;
 
 pub(crate) fn end(task: PeerId) -> (Link, Datagrams) {
+    end_of(task, 1, Some(1))
+}
+
+/// An end with an epoch of its own, and that of the other one if it is known.
+pub(crate) fn end_of(task: PeerId, epoch: u32, other: Option<u32>) -> (Link, Datagrams) {
     let secret = [7; 32];
     let params = OpenParams {
         task,
@@ -112,9 +138,9 @@ pub(crate) fn end(task: PeerId) -> (Link, Datagrams) {
         secret: &secret,
         interrupts: false,
     };
-    let mut link = Plugin::from_table(&TABLE).expect("a good table").open(&params).expect("opens");
-    let peers = vec![(1 - task, Some(1))];
-    let parties = Parties { task, job: "j", context: (0, 0), secret: &secret, epoch: 1, alone: true, peers };
+    let mut link = Plugin::from_table(table()).expect("a good table").open(&params).expect("opens");
+    let peers = vec![(1 - task, other)];
+    let parties = Parties { task, job: "j", context: (0, 0), secret: &secret, epoch, alone: true, peers };
     let timing = Timing::of(&Config::default());
     let datagrams = Datagrams::new(&mut link, timing, &parties).expect("an engine");
     (link, datagrams)

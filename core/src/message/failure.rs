@@ -178,6 +178,9 @@ impl Locked<'_> {
     #[cold]
     pub(crate) fn peer_restarted(&mut self, peer: PeerId, lost: usize) {
         let state = &mut **self;
+        if let Some((_, datagrams)) = state.engine_to(peer) {
+            datagrams.drop_unsent(peer);
+        }
         let interrupted = state.receiving.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");

@@ -174,10 +174,9 @@ impl Locked<'_> {
         match self.push_packets(out) {
             Pushed::Stopped(why) => return Some(why),
             Pushed::All => {
-                let state = &mut **self;
-                state.sending.forget(out);
-                if !state.sending.zero_copy.waits_for(out.peer, out.message, &mut out.origin) {
-                    state.sending.ended += 1;
+                self.sending.forget(out);
+                if !self.awaits_acknowledgements(out) {
+                    self.sending.ended += 1;
                     std::mem::take(&mut out.origin).notify(self, out.peer, Ok(()));
                 }
             }

@@ -3,14 +3,16 @@
 //! Long messages to peers behind a datagram transport are not copied: their packets are gathered
 //! from the program's own memory, and gathered again if they get lost. So the origin's memory is
 //! reported free only when all of it has been acknowledged. The end of a message is copied, so that
-//! most of that time has passed when the last packet leaves.
+//! most of that time has passed when the last packet leaves. A packet that was gathered again may
+//! wait for room in the kernel when its first copy is acknowledged: what waits is copied then.
 //!
 //! An answer may imply the acknowledgements before they arrive: that of a fence, or of the target's
 //! completion handler. Then the send ends at once, before the program is notified of the answer.
 
 use super::TrustedSource;
 use crate::context::Locked;
-use crate::context::{State, ZeroCopySend};
+use crate::context::{Outgoing, State, ZeroCopySend};
+use crate::state::Left;
 use crate::transport::{Caps, PeerId};
 
 /// Messages from this length on are sent from where they lie.
@@ -31,7 +33,22 @@ impl Locked<'_> {
         let state = &mut **self;
         let Some(send) = state.sending.zero_copy.acknowledged(token) else { return };
         state.sending.ended += 1;
+        state.keep_unsent(send.peer);
         send.origin.unwrap_or_default().notify(self, send.peer, Ok(()));
+    }
+
+    /// A message's packets are all out. False: its memory is not read any more, and nobody has been
+    /// told.
+    #[inline]
+    pub(super) fn awaits_acknowledgements(&mut self, out: &mut Outgoing) -> bool {
+        match self.sending.zero_copy.all_out(out.peer, out.message, &mut out.origin) {
+            Left::Nothing => false,
+            Left::Open => true,
+            Left::Acknowledged => {
+                self.keep_unsent(out.peer);
+                false
+            }
+        }
     }
 
     /// Messages of which `which` is true have arrived: their memory is not read any more.
@@ -57,6 +74,14 @@ impl Locked<'_> {
 }
 
 impl State {
+    /// A message's memory is about to be given back, though copies of its packets that have arrived
+    /// may wait for room in the kernel.
+    fn keep_unsent(&mut self, peer: PeerId) {
+        if let Some((_, datagrams)) = self.engine_to(peer) {
+            datagrams.keep_unsent(peer);
+        }
+    }
+
     /// Whether a message's packet that ends at `end` of `total` may stay where it is.
     #[inline]
     pub(crate) fn may_send_zero_copy(&self, peer: PeerId, total: u64, end: u64) -> bool {
@@ -79,3 +104,7 @@ impl State {
         link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "zero_copy_tests.rs"]
+mod tests;

@@ -87,16 +87,16 @@ impl Transmit {
         }
     }
 
-    /// Copies a single datagram's external segments, for a caller who keeps it for longer than
-    /// their memory.
+    /// Copies the external segments, for a caller who keeps the datagrams for longer than their
+    /// memory.
     pub fn copy_in(&mut self, memory: &mut impl Memory) {
-        let mut whole = Vec::with_capacity(self.total);
-        self.copy_datagram(0, memory, &mut whole);
-        self.segments.clear();
-        self.segments.push(Segment::Owned { start: 0, end: whole.len() as u32 });
-        self.ends.clear();
-        self.ends.push(1);
-        self.bytes = whole;
+        for segment in &mut self.segments {
+            if let Segment::External { buffer, offset, len } = *segment {
+                let start = self.bytes.len() as u32;
+                memory.read(buffer, offset, len, &mut |bytes| self.bytes.extend_from_slice(bytes));
+                *segment = Segment::Owned { start, end: start + len };
+            }
+        }
     }
 
     pub(super) fn clear(&mut self, peer: u32, path: u8) {

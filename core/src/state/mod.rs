@@ -34,7 +34,7 @@ pub(crate) use reassembly::{Arrival, Key, Reassembly};
 pub(crate) use receiving::{Fetch, Pull, Receiving};
 pub(crate) use regions::{Region, Regions, Registration};
 pub(crate) use sending::{Head, Outgoing, Sending};
-pub(crate) use zero_copy::ZeroCopySend;
+pub(crate) use zero_copy::{Left, ZeroCopySend};
 
 use crate::datagrams::Datagrams;
 use crate::error::Error;

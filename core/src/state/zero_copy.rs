@@ -16,6 +16,17 @@ pub(crate) struct ZeroCopySend<C> {
     pub(crate) origin: Option<Notify<C>>,
 }
 
+/// What is left of a message of which all packets are out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// All of it was copied.
+    Nothing,
+    /// Packets that are not acknowledged.
+    Open,
+    /// The memory of packets that are.
+    Acknowledged,
+}
+
 /// All of them, oldest first: few at a time, for each is half a megabyte at least.
 pub(crate) struct ZeroCopySends<C> {
     list: Vec<ZeroCopySend<C>>,
@@ -47,18 +58,17 @@ impl<C> ZeroCopySends<C> {
         }
     }
 
-    /// A message's packets are all out. Takes whom to tell if one of them is waited for; false:
-    /// none is.
-    pub(crate) fn waits_for(&mut self, peer: PeerId, message: u32, origin: &mut Notify<C>) -> bool {
+    /// A message's packets are all out. Takes whom to tell if one of them is waited for.
+    pub(crate) fn all_out(&mut self, peer: PeerId, message: u32, origin: &mut Notify<C>) -> Left {
         let Some(at) = self.list.iter().position(|l| l.peer == peer && l.message == message) else {
-            return false;
+            return Left::Nothing;
         };
         if self.list[at].open == 0 {
             self.list.remove(at);
-            return false;
+            return Left::Acknowledged;
         }
         self.list[at].origin = Some(std::mem::take(origin));
-        true
+        Left::Open
     }
 
     /// Forgets a peer; answers whom to tell that its memory is free, though not why.

@@ -1,0 +1,215 @@
+//! Memory that was given back while a copy of its packets waits for room in the kernel.
+
+use crate::Context;
+use crate::bootstrap::{Bootstrap, BootstrapError, JobInfo, Origin};
+use crate::buffers::{Source, TrustedSource};
+use crate::completion::Notify;
+use crate::context::Outgoing;
+use crate::datagrams::Datagrams;
+use crate::datagrams::tests::{self as wire, packet, poll, set_full, under_way};
+use crate::message::packet::tests::own;
+use crate::transport::{Link, PeerId, RawSlice, Status};
+use crate::wire::{Header, Kind};
+use lapis_patience::Patience;
+use std::time::Duration;
+
+/// What the program sends, and what it writes there once it has been told that it may.
+const SENT: u8 = 0x5a;
+const CHANGED: u8 = 0xee;
+const BYTES: usize = 1000;
+
+/// A job of two tasks of which the other one, whose epoch is 1, is played by the test.
+struct Two(JobInfo);
+
+impl Bootstrap for Two {
+    fn task(&self) -> u32 {
+        0
+    }
+
+    fn tasks(&self) -> u32 {
+        2
+    }
+
+    fn job(&self) -> &JobInfo {
+        &self.0
+    }
+
+    fn context_number(&self) -> u32 {
+        0
+    }
+
+    fn context(&self, _: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+        unreachable!("there is one context")
+    }
+
+    fn put(&mut self, _: &str, _: &[u8]) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+
+    fn get(&mut self, _: &str, _: Duration) -> Result<Vec<u8>, BootstrapError> {
+        Ok(Vec::new())
+    }
+
+    fn fence(&mut self, _: Duration) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+
+    fn exchange(&mut self, _: &str, card: &[u8], _: Duration) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let mut other = card.to_vec();
+        if let Some(at) = card.windows(5).position(|name| name == b"epoch") {
+            // Behind the name and the value's length.
+            other[at + 7..at + 11].copy_from_slice(&1u32.to_le_bytes());
+        }
+        Ok(vec![card.to_vec(), other])
+    }
+
+    fn abort(&mut self, _: i32, _: &str) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+
+    fn finalize(&mut self) -> Result<(), BootstrapError> {
+        Ok(())
+    }
+}
+
+/// A context, the other end of its wire, and memory of the program.
+struct Setting {
+    context: Context,
+    link: Link,
+    far: Datagrams,
+    memory: Vec<u8>,
+}
+
+impl Setting {
+    fn new() -> Self {
+        let job = JobInfo {
+            id: "j".into(),
+            secret: [7; 32],
+            origin: Origin::Launcher,
+            local_tasks: Some(vec![0, 1]),
+        };
+        let context = Context::builder()
+            .environment(crate::config::Environment::default())
+            .bootstrap(Box::new(Two(job)))
+            .transport(own())
+            .transport(wire::table())
+            .interrupts(false)
+            .init()
+            .unwrap();
+        let (link, far) = wire::end_of(1, 1, None);
+        Self { context, link, far, memory: vec![SENT; BYTES] }
+    }
+
+    fn address(&mut self) -> usize {
+        self.memory.as_mut_ptr().expose_provenance()
+    }
+
+    /// Overwrites the memory as soon as it is said to be free.
+    fn origin(&mut self) -> Notify<Context> {
+        let at = self.address();
+        Notify::Dyn(Box::new(move |_: PeerId, _| {
+            // SAFETY: the memory outlives the message, and nothing refers to it.
+            unsafe { std::ptr::with_exposed_provenance_mut::<u8>(at).write_bytes(CHANGED, BYTES) };
+        }))
+    }
+
+    fn is_free(&self) -> bool {
+        self.memory[0] == CHANGED
+    }
+
+    /// Sends a packet from where it lies. Its first copy is on the way when it counts as lost, and
+    /// the second finds no room.
+    fn send_twice(&mut self) {
+        let body = RawSlice { ptr: std::ptr::with_exposed_provenance_mut(self.address()), len: BYTES };
+        let mut locked = self.context.locked();
+        let token = locked.sending.zero_copy.begin_packet(1, 0, 0);
+        let header = Header::new(Kind::Fragment, 0, 0);
+        // SAFETY: the memory lives as long as the test, which does not write to it before it is
+        // told.
+        let status = unsafe { locked.send_zero_copy_datagram(1, &header, body, token) };
+        assert_eq!(status, Status::Done);
+        locked.links.flush_datagrams();
+        drop(locked);
+        assert_eq!(under_way(1).len(), 1);
+        set_full(true);
+        let mut patience = Patience::with_myself(Duration::from_secs(20));
+        while !self.holds_back() {
+            self.context.progress().unwrap();
+            assert!(!patience.is_over(), "it never counts as lost");
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        self.context.locked().engine_to(1).expect("an engine").1.holds_back()
+    }
+
+    /// The other end takes what is under way and says so.
+    fn acknowledge(&mut self) {
+        poll(&mut self.link, &mut self.far);
+        let now = self.far.now();
+        self.far.flush(&mut self.link, now);
+        assert!(under_way(1).is_empty() && !under_way(0).is_empty());
+        self.context.progress().unwrap();
+    }
+
+    /// There is room again. Answers whether the second copy leaves; if so, with the right bytes.
+    fn leaves(self) -> bool {
+        assert!(self.is_free());
+        set_full(false);
+        self.context.progress().unwrap();
+        assert!(!self.holds_back());
+        let run = |byte| move |datagram: &Vec<u8>| datagram.windows(BYTES).any(|part| part == [byte; BYTES]);
+        assert!(!under_way(1).iter().any(run(CHANGED)), "memory was read that is the program's again");
+        let leaves = under_way(1).iter().any(run(SENT));
+        self.context.purge(1).unwrap();
+        self.context.terminate().unwrap();
+        leaves
+    }
+}
+
+#[test]
+fn a_copy_that_waits_for_room_when_its_message_is_acknowledged_does_not_read_its_memory() {
+    let mut setting = Setting::new();
+    setting.send_twice();
+    let mut origin = setting.origin();
+    assert_eq!(
+        setting.context.locked().sending.zero_copy.all_out(1, 0, &mut origin),
+        crate::state::Left::Open
+    );
+    setting.acknowledge();
+    assert!(setting.leaves());
+}
+
+#[test]
+fn nor_does_one_whose_message_ends_with_a_packet_that_is_copied() {
+    let mut setting = Setting::new();
+    setting.send_twice();
+    setting.acknowledge();
+    assert!(!setting.is_free());
+    let from = std::ptr::with_exposed_provenance(setting.address());
+    // SAFETY: the memory is written to when the message has ended.
+    let source = unsafe { TrustedSource::new(Source::Contiguous(from, BYTES as u64)) };
+    let mut out = Outgoing::new(1, source, setting.origin());
+    out.position = BYTES as u64;
+    setting.context.locked().begin_outgoing(out);
+    assert!(setting.leaves());
+}
+
+#[test]
+fn nor_does_one_for_a_peer_that_has_started_anew() {
+    let mut setting = Setting::new();
+    setting.send_twice();
+    let mut origin = setting.origin();
+    assert_eq!(
+        setting.context.locked().sending.zero_copy.all_out(1, 0, &mut origin),
+        crate::state::Left::Open
+    );
+    (setting.link, setting.far) = wire::end_of(1, 2, None);
+    assert_eq!(setting.far.send(&mut setting.link, 0, &packet(Kind::Am, 0), &[], false), Status::Done);
+    let now = setting.far.now();
+    setting.far.flush(&mut setting.link, now);
+    // The same poll hears of the new life and sends what waits.
+    set_full(false);
+    setting.context.progress().unwrap();
+    assert!(!setting.leaves(), "nobody wants it any more");
+}
