@@ -245,7 +245,7 @@ impl ContextBuilder {
 
     /// A context of a task that can reach no task, not even itself.
     #[cfg(all(test, not(loom)))]
-    pub(super) fn without_transports(self, job: Box<dyn Bootstrap>, config: Config) -> Result<Context> {
+    pub(crate) fn without_transports(self, job: Box<dyn Bootstrap>, config: Config) -> Result<Context> {
         let connected = Connected {
             links: Vec::new(),
             datagrams: Vec::new(),

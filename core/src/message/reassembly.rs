@@ -2,8 +2,9 @@
 
 use super::{Reassembly, TrustedDestination};
 use crate::context::{Arrival, Locked, State};
-use crate::state::Key;
+use crate::state::{Key, Receiving};
 use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
 
 impl Locked<'_> {
     /// The first packet's handler has answered: take its data, then whatever came early.
@@ -73,10 +74,12 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Keeps a packet of a message whose first one has not come.
+    /// Keeps a packet of a message whose first one has not come, or waits for its handler.
     #[cold]
     fn fragment_too_early(&mut self, (source, message): Key, position: u64, data: &[u8]) {
-        if !self.receiving.reassemblies.keep_early((source, message), position, data) {
+        let Receiving { reassemblies, dropped, .. } = &mut self.receiving;
+        let is_put_off = || dropped.iter().any(|(from, packet)| *from == source && begins(packet, message));
+        if !reassemblies.keep_early((source, message), position, data, is_put_off) {
             tracing::warn!(
                 source,
                 message,
@@ -87,7 +90,73 @@ impl State {
     }
 }
 
+/// Whether a packet is the first one of this message of several.
+fn begins(packet: &[u8], message: u32) -> bool {
+    let first = |header: &Header| header.kind == Kind::AmFirst && header.message == message;
+    Header::parse(packet).is_ok_and(|(header, _)| first(&header))
+}
+
 #[cold]
 fn beyond((source, message): Key, position: u64, len: usize, total: u64) {
     tracing::warn!(source, message, position, len, total, "fragment beyond its message dropped");
+}
+
+#[cfg(all(test, not(any(miri, loom))))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::context::{Context, ContextBuilder, Delivery};
+    use crate::stats::Path;
+    use crate::sync::{AtomicBool, Ordering};
+    use crate::wire::Encoded;
+    use std::sync::{Arc, mpsc};
+
+    /// Hands a packet to the dispatcher.
+    fn arrives(context: &Context, header: &Header, data: &[u8]) {
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        let mut locked = context.locked();
+        locked.dispatching += 1;
+        locked.packet_arrived(Path::Local, 0, &[head.bytes(n), data].concat());
+        locked.dispatching -= 1;
+    }
+
+    #[test]
+    fn long_messages_that_their_handler_puts_off_are_whole_when_it_takes_them() {
+        const PACKETS: usize = 6_000;
+        const MESSAGES: [u32; 2] = [7, 8];
+        let job = crate::bootstrap::singleton(0).unwrap();
+        let context = ContextBuilder::default().without_transports(job, Config::default()).unwrap();
+        let (tell, told) = mpsc::channel();
+        let ready = Arc::new(AtomicBool::new(false));
+        let is_ready = Arc::clone(&ready);
+        let collect = move |_: &Context, message: &crate::handlers::Incoming<'_>| {
+            if !is_ready.load(Ordering::Relaxed) {
+                return Delivery::later();
+            }
+            let tell = tell.clone();
+            Delivery::collect(message, move |data| tell.send(data).unwrap())
+        };
+        context.set_handler(crate::HandlerId(1), collect).unwrap();
+
+        let piece = |message: u32, n: usize| (message as usize * PACKETS + n).to_le_bytes();
+        for message in MESSAGES {
+            let mut first = Header::new(Kind::AmFirst, message, 1);
+            first.total = (PACKETS * size_of::<usize>()) as u64;
+            arrives(&context, &first, &piece(message, 0));
+        }
+        for n in 1..PACKETS {
+            for message in MESSAGES {
+                let position = (n * size_of::<usize>()) as u64;
+                arrives(&context, &Header::new(Kind::Fragment, message, position), &piece(message, n));
+            }
+        }
+        ready.store(true, Ordering::Relaxed);
+        context.locked().progress();
+        for message in MESSAGES {
+            let data: Vec<u8> = (0..PACKETS).flat_map(|n| piece(message, n)).collect();
+            assert!(told.try_recv().expect("it has come") == data, "message {message}");
+        }
+        assert_eq!(context.locked().receiving.ended, MESSAGES.len() as u64);
+    }
 }

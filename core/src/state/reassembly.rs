@@ -5,9 +5,9 @@ use crate::handlers::{CompletionHandler, Run};
 use crate::transport::PeerId;
 use rustc_hash::FxHashMap;
 
-/// Fragments kept before their message's first packet has come, per context; beyond that they can't
-/// be kept and the transport below must not have accepted them, so this is a bound for faulty
-/// peers.
+/// Fragments kept before their message's first packet has come, per context. The packet engine
+/// takes no more, so that they come again; what delivers in order brings the first packet first. So
+/// this is a bound for faulty peers.
 const MAX_EARLY: usize = 4096;
 
 /// What happens when a message's data is all there.
@@ -27,8 +27,17 @@ pub(crate) struct Reassembly<C> {
     pub(crate) arrival: Arrival<C>,
 }
 
-/// Position and bytes of a fragment that came before its message's first packet.
+/// Position and bytes of a fragment that came before its message began.
 pub(crate) type Early = (u64, Box<[u8]>);
+
+/// What came of a message before it began.
+#[derive(Default)]
+struct Kept {
+    fragments: Vec<Early>,
+    /// Its first packet is known to have come, and to wait for its handler: the message's own
+    /// length bounds what is kept.
+    is_put_off: bool,
+}
 
 /// Origin and number of a message.
 pub(crate) type Key = (PeerId, u32);
@@ -39,7 +48,7 @@ pub(crate) struct Reassemblies<C> {
     latest: Option<(Key, Reassembly<C>)>,
     /// Those that began before it.
     others: FxHashMap<Key, Reassembly<C>>,
-    early: FxHashMap<Key, Vec<Early>>,
+    early: FxHashMap<Key, Kept>,
     early_count: usize,
 }
 
@@ -99,25 +108,36 @@ impl<C> Reassemblies<C> {
         self.early_count > 0
     }
 
-    /// How many more fragments can be kept whose message's first packet has not come.
+    /// How many more fragments can be kept whose message has not begun, whatever message it is.
     #[inline]
     pub(crate) fn early_room(&self) -> usize {
         MAX_EARLY - self.early_count.min(MAX_EARLY)
     }
 
-    /// Keeps a fragment until the first packet of its message has come. False: there is no room.
-    pub(crate) fn keep_early(&mut self, key: Key, position: u64, data: &[u8]) -> bool {
-        if self.early_room() == 0 {
-            return false;
+    /// Keeps a fragment until its message begins. False: there is no room, and the message's first
+    /// packet has not come. `is_put_off` is asked for that only then, and once for each message
+    /// whose first packet has.
+    pub(crate) fn keep_early(
+        &mut self,
+        key: Key,
+        position: u64,
+        data: &[u8],
+        is_put_off: impl FnOnce() -> bool,
+    ) -> bool {
+        if self.early_room() == 0 && !self.early.get(&key).is_some_and(|kept| kept.is_put_off) {
+            if !is_put_off() {
+                return false;
+            }
+            self.early.entry(key).or_default().is_put_off = true;
         }
         self.early_count += 1;
-        self.early.entry(key).or_default().push((position, data.into()));
+        self.early.entry(key).or_default().fragments.push((position, data.into()));
         true
     }
 
-    /// What came before the first packet of its message.
+    /// What came before its message began.
     pub(crate) fn take_early(&mut self, key: Key) -> Vec<Early> {
-        let early = self.early.remove(&key).unwrap_or_default();
+        let early = self.early.remove(&key).unwrap_or_default().fragments;
         self.early_count -= early.len();
         early
     }
@@ -129,7 +149,7 @@ impl<C> Reassemblies<C> {
         let early_count = &mut self.early_count;
         self.early.retain(|(p, _), kept| {
             if *p == peer {
-                *early_count -= kept.len();
+                *early_count -= kept.fragments.len();
             }
             *p != peer
         });
@@ -156,13 +176,15 @@ mod tests {
         let key = |n: usize| [(1, 7), (1, 8), (2, 7)][n % 3];
         for n in 0..MAX_EARLY {
             assert_eq!(reassemblies.early_room(), MAX_EARLY - n);
-            assert!(reassemblies.keep_early(key(n), n as u64, &[n as u8]));
+            assert!(reassemblies.keep_early(key(n), n as u64, &[n as u8], || unreachable!("there is room")));
         }
         for n in 0..10 {
-            assert!(!reassemblies.keep_early(key(n), 0, &[]), "beyond the bound");
+            assert!(!reassemblies.keep_early(key(n), 0, &[], || false), "beyond the bound");
         }
         assert_eq!(reassemblies.early_room(), 0);
-        let kept = |reassemblies: &Reassemblies<()>| reassemblies.early.values().map(Vec::len).sum::<usize>();
+        let kept = |reassemblies: &Reassemblies<()>| {
+            reassemblies.early.values().map(|kept| kept.fragments.len()).sum::<usize>()
+        };
         assert_eq!(kept(&reassemblies), MAX_EARLY);
         let taken = reassemblies.take_early((1, 8));
         let expected: Vec<Early> =
@@ -173,6 +195,31 @@ mod tests {
         reassemblies.forget_peer(1);
         assert_eq!(kept(&reassemblies), MAX_EARLY - reassemblies.early_room());
         assert_eq!(reassemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
+        assert_eq!(reassemblies.early_room(), MAX_EARLY);
+    }
+
+    #[test]
+    fn what_comes_of_messages_that_are_put_off_is_kept_however_much_it_is() {
+        let mut reassemblies = Reassemblies::<()>::new();
+        let (put_off, other) = ((1, 7), (1, 8));
+        for n in 0..MAX_EARLY {
+            assert!(reassemblies.keep_early(put_off, n as u64, &[], || unreachable!("there is room")));
+        }
+        let mut asked = 0;
+        for n in MAX_EARLY..2 * MAX_EARLY {
+            let mut ask = || {
+                asked += 1;
+                true
+            };
+            assert!(reassemblies.keep_early(put_off, n as u64, &[], &mut ask));
+            assert!(!reassemblies.keep_early(other, n as u64, &[], || false), "it has not come");
+        }
+        assert_eq!((asked, reassemblies.early_room()), (1, 0));
+        assert!(reassemblies.keep_early(other, 0, &[], || true), "now it has");
+        let positions: Vec<u64> = reassemblies.take_early(put_off).iter().map(|early| early.0).collect();
+        assert_eq!(positions, (0..2 * MAX_EARLY as u64).collect::<Vec<_>>());
+        assert_eq!(reassemblies.early_room(), MAX_EARLY - 1);
+        reassemblies.forget_peer(1);
         assert_eq!(reassemblies.early_room(), MAX_EARLY);
     }
 }
