@@ -1,9 +1,8 @@
 //! Handling arrivals and timers.
 
-use super::{Datagrams, Unit};
+use super::{Datagrams, Unit, is_fragment};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
-use crate::wire::Kind;
 use lapis_ablation::{Optimization, without};
 
 /// After so many polls that found nothing, a link that shares the context with others is polled
@@ -48,7 +47,7 @@ impl Datagrams {
         self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
         if kept > 0 {
-            self.take_stored_bypassed();
+            self.take_stored_bypassed(&mut early_room);
         }
         for i in 0..n {
             let event = self.events[i];
@@ -56,7 +55,7 @@ impl Datagrams {
                 self.arrived(now, &event, &mut early_room);
             } else if event.kind == EventKind::Message as u32 {
                 // SAFETY: the transport has not been polled since.
-                unsafe { self.arrived_by_bypass(&event) };
+                unsafe { self.arrived_by_bypass(&event, &mut early_room) };
             } else {
                 self.told(now, &event);
             }
@@ -86,7 +85,7 @@ impl Datagrams {
         let (units, joined) = (&mut self.units, &mut self.joined);
         let before = units.len();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
-            if packet.first() == Some(&(Kind::Fragment as u8)) {
+            if is_fragment(packet) {
                 // Its message may be under way; that it is not costs a place. What is refused comes
                 // again.
                 let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };

@@ -311,3 +311,9 @@ pub(crate) fn more_follows(kind: u8) -> bool {
         | 1 << Kind::GetData as u32;
     kind < 32 && FIRST >> kind & 1 == 1
 }
+
+/// Whether a packet is a further one of a message of several: those before it may not have come.
+#[inline]
+fn is_fragment(packet: &[u8]) -> bool {
+    packet.first() == Some(&(Kind::Fragment as u8))
+}

@@ -102,9 +102,9 @@ impl Transport for Wire {
         self.shown.clear();
         for (n, event) in events.iter_mut().enumerate() {
             let next = |ways: &mut [VecDeque<Vec<u8>>; 2]| ways[self.task].pop_front();
-            let (kind, bytes) = match WIRES.with_borrow_mut(next) {
-                Some(bytes) => (EventKind::Datagram, Some(bytes)),
-                None => (EventKind::Message, PAST.with_borrow_mut(next)),
+            let (kind, bytes) = match PAST.with_borrow_mut(next) {
+                Some(bytes) => (EventKind::Message, Some(bytes)),
+                None => (EventKind::Datagram, WIRES.with_borrow_mut(next)),
             };
             let Some(mut bytes) = bytes else { return n };
             let (data, len, peer) = (bytes.as_mut_ptr(), bytes.len() as u32, 1 - self.task as PeerId);
@@ -312,6 +312,42 @@ fn packets_before_their_messages_first_are_taken_as_far_as_there_is_room_and_non
     assert!(near.repetitions(2).1 >= u64::from(LOSSES));
     // What is refused is not kept anywhere.
     assert!(most_memory < 64 << 10, "{most_memory} bytes");
+}
+
+/// What comes past the datagrams can't be refused. So nothing is taken from datagrams behind it
+/// that there is no room for any more: it would be lost.
+#[test]
+fn packets_past_the_datagrams_take_room_from_those_in_datagrams() {
+    const ROOM: usize = 8;
+    let (mut near_link, mut near) = end(0);
+    let (mut far_link, mut far) = end(1);
+    let fragment = |n| packet(Kind::Fragment, n);
+    let past: Vec<u32> = (0..ROOM as u32 - 1).collect();
+    for n in &past {
+        assert_eq!(near.send_bypassing(&mut near_link, 1, &fragment(*n), &[]), Status::Done);
+    }
+    let others = [100, 101];
+    for n in others {
+        assert_eq!(near.send(&mut near_link, 1, &fragment(n), &[], false), Status::Done);
+    }
+    let mut taken = Vec::new();
+    let mut room = ROOM;
+    while taken.len() < past.len() + others.len() || near.owes(1) {
+        near.flush(&mut near_link, near.now());
+        far.poll(&mut far_link, room, false).expect("polls");
+        let units = far.take_units();
+        assert!(units.len() <= room, "{} packets where {room} have room", units.len());
+        taken.extend(units.iter().map(|unit| read(*unit).1));
+        far.give_back(units);
+        if room == ROOM {
+            assert_eq!(taken, [&past[..], &others[..1]].concat());
+        }
+        room = usize::MAX;
+        far.flush(&mut far_link, far.now());
+        poll(&mut near_link, &mut near);
+        while near.event().is_some() || far.event().is_some() {}
+    }
+    assert_eq!(taken[past.len()..], others, "each once");
 }
 
 /// A stream's packets look at the clock now and then: what waits leaves all the same once the last
