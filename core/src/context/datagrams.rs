@@ -74,7 +74,7 @@ impl Locked<'_> {
             }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt
             // with.
-            self.packet_arrived(path, unit.peer, unsafe { unit.bytes() });
+            self.packet_of_present(path, unit.peer, unsafe { unit.bytes() });
         }
         let state = &mut **self;
         state.dispatching -= 1;

@@ -195,12 +195,9 @@ impl Locked<'_> {
                         state.links.with_engines = true;
                     }
                 }
-                if let Some((_, datagrams)) = state.links.engine_at(index) {
-                    // Until it is resumed.
-                    datagrams.purge(peer);
-                }
+                state.taken_up(index, peer);
             }
-            state.forget_epochs(peer);
+            state.leave_epochs(peer);
             let p = &mut state.peers[peer];
             (p.route, p.lane) = (Route::over(index), None);
             shared.link_sleepers.begin_to_use(index);
@@ -214,6 +211,18 @@ impl State {
     /// The network paths to a peer, by number: whether each carries data at present.
     pub(super) fn paths_to(&mut self, peer: PeerId) -> Vec<bool> {
         self.engine_to(peer).map_or_else(Vec::new, |(_, datagrams)| datagrams.paths(peer))
+    }
+
+    /// A link's engine has taken a peer up. It says nothing to it until the peer is resumed: at
+    /// once, unless the program has purged it.
+    fn taken_up(&mut self, index: usize, peer: PeerId) {
+        let up = self.peers[peer].state == PeerState::Up;
+        if let Some((_, datagrams)) = self.links.engine_at(index) {
+            datagrams.purge(peer);
+            if up {
+                datagrams.resume(peer);
+            }
+        }
     }
 
     /// A link says that a peer's process has ended. One that carries datagrams doesn't know.
@@ -233,3 +242,7 @@ impl Shared {
         job.entry() != Entry::Once
     }
 }
+
+#[cfg(all(test, not(any(miri, loom))))]
+#[path = "restart_tests.rs"]
+mod tests;

@@ -39,6 +39,10 @@ impl Locked<'_> {
             k if k == EventKind::Complete as u32 => {
                 self.end_operation(event.token, Status::from_raw(event.status));
             }
+            // Of a former process: the link to the present one has an engine, which says so itself.
+            k if k == EventKind::PeerDown as u32 && self.peers[event.peer].moved => {
+                self.end_loans(event.peer);
+            }
             k if k == EventKind::PeerDown as u32 => {
                 let link = self.link_to(event.peer);
                 let knows = link.is_none_or(|link| link.caps().contains(Caps::PEER_FAILURE));
@@ -63,13 +67,20 @@ impl Locked<'_> {
         known
     }
 
-    /// Handles one packet, of a task of this job. `dispatching` is set.
+    /// Handles one packet of a link without an engine, of a task of this job. `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
         let state = &mut **self;
         if state.peers.unsettled > 0 && !state.may_take(source, packet) {
             return;
         }
+        self.packet_of_present(path, source, packet);
+    }
+
+    /// The same for a packet that is known to belong to the present life of its sender, as those of
+    /// links with engines are.
+    #[inline(always)]
+    pub(crate) fn packet_of_present(&mut self, path: Path, source: PeerId, packet: &[u8]) {
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
             Some(short) => self.short_arrived(path, source, short, packet),

@@ -40,17 +40,23 @@ impl State {
         self.change_epochs(peer, |epochs| epochs.settled = false);
     }
 
-    /// The peer is reached over another link from now on, which tells epochs apart by itself.
-    pub(crate) fn forget_epochs(&mut self, peer: PeerId) {
-        self.change_epochs(peer, |epochs| *epochs = Epochs::FIRST);
+    /// The peer's new process is reached over a link whose engine tells epochs apart by itself. To
+    /// be called while the peer's route is still the former one.
+    pub(crate) fn leave_epochs(&mut self, peer: PeerId) {
+        if self.change_epochs(peer, |epochs| *epochs = Epochs::FIRST).is_some() {
+            // The former link may still hold packets, and the news of the former process's end.
+            self.peers[peer].moved = true;
+            self.peers.unsettled += 1;
+        }
     }
 
-    /// Whether a packet belongs to the present pair of epochs, or to none. Asked only if there is a
-    /// pair that is not agreed.
+    /// Whether a packet of a link without an engine belongs to the present pair of epochs, or to
+    /// none. Asked only if there is a pair that is not agreed, or a peer that has moved.
     #[cold]
     #[inline(never)]
     pub(super) fn may_take(&self, source: PeerId, packet: &[u8]) -> bool {
-        self.peers.get(source).is_none_or(|p| p.epochs.settled) || is_of_any_epoch(packet)
+        let Some(p) = self.peers.get(source) else { return true };
+        !p.moved && (p.epochs.settled || is_of_any_epoch(packet))
     }
 
     /// Whether one packet or message more may be kept for a peer whose epoch is not known yet.

@@ -71,6 +71,9 @@ pub(crate) struct Peer {
     /// Its transport's ways to it are known: lane and window. In large jobs that takes a first
     /// contact.
     pub(crate) met: bool,
+    /// It is another process than the one that its first link led to. What still comes from links
+    /// without an engine is the former one's.
+    pub(crate) moved: bool,
     /// How often everything began anew with it: it was purged, purged us, or was started anew.
     pub(crate) life: u32,
     /// Which purges of either side the packets of both belong to.
@@ -120,6 +123,7 @@ impl Peer {
             state: PeerState::Up,
             lane: None,
             met: true,
+            moved: false,
             life: 0,
             epochs: Epochs::FIRST,
             silence: Silence::default(),
@@ -189,8 +193,8 @@ pub(crate) struct Begun {
 /// All tasks of the job as this one knows them.
 pub(crate) struct Peers {
     all: Vec<Peer>,
-    /// How many there are with which no pair of epochs is agreed: most of what comes from them is
-    /// dropped.
+    /// How many there are with which no pair of epochs is agreed, or that have moved: most of what
+    /// comes from them, other than by an engine, is dropped.
     pub(crate) unsettled: u32,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,
