@@ -1,9 +1,12 @@
 //! Sealed memory: anonymous files that can't change their length, and mappings of them.
 //!
 //! The seals matter to whoever maps a file that another process has as well: nobody can shorten it
-//! and so end its readers by SIGBUS.
+//! and so end its readers by SIGBUS. Files of huge pages are refused for the same reason: their
+//! readers end like that where the system has no huge page left.
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create,
+};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,6 +21,9 @@ pub fn sealed(name: &str, len: usize) -> io::Result<OwnedFd> {
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
 }
+
+/// What fstatfs(2) says of a file of huge pages: HUGETLBFS_MAGIC.
+const OF_HUGE_PAGES: u32 = 0x9584_58f6;
 
 /// A mapped file; unmapped when dropped.
 #[derive(Debug)]
@@ -36,7 +42,8 @@ impl Memory {
     /// Maps a file of exactly `len` bytes, to read and write.
     ///
     /// # Errors
-    /// The file isn't sealed against being shortened, has another length, or can't be mapped.
+    /// The file isn't sealed against being shortened, has huge pages or another length, or can't be
+    /// mapped.
     pub fn map(file: impl AsFd, len: usize) -> io::Result<Self> {
         Self::map_as(file, len, ProtFlags::READ | ProtFlags::WRITE)
     }
@@ -67,6 +74,12 @@ impl Memory {
         let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
         if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
             return Err(refused("the memory is not sealed: somebody could shorten it".to_owned()));
+        }
+        // Only now: of what has seals the kernel itself tells, and no file server delays the answer.
+        if fstatfs(&file)?.f_type as u32 == OF_HUGE_PAGES {
+            return Err(refused(
+                "the memory is of huge pages, of which there may be none to read".to_owned(),
+            ));
         }
         let has = fstat(&file)?.st_size;
         if u64::try_from(has) != Ok(len as u64) {
@@ -127,6 +140,19 @@ mod tests {
             one.base().add(8191).write_volatile(7);
             assert_eq!(other.expect("maps").base().add(8191).read_volatile(), 7);
         }
+    }
+
+    /// No huge page need exist for such a file, nor for a mapping of it.
+    #[test]
+    fn memory_of_huge_pages_is_refused() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        let Ok(huge) = memfd_create("test", flags | MemfdFlags::HUGE_2MB) else {
+            return eprintln!("SKIPPED: this kernel has no files of huge pages");
+        };
+        ftruncate(&huge, 2 << 20).expect("grows");
+        fcntl_add_seals(&huge, SealFlags::SHRINK).expect("can be sealed");
+        let why = Memory::map(&huge, 2 << 20).expect_err("of huge pages").to_string();
+        assert!(why.contains("huge pages"), "{why}");
     }
 
     #[test]
