@@ -82,15 +82,17 @@ pub fn listener(at: &Address) -> io::Result<OwnedFd> {
 pub struct Channel(OwnedFd);
 
 impl Channel {
-    /// Connects to who listens at an address, and waits for each message for so long at most.
+    /// Connects to who listens at an address, and waits for that and for each message for so long
+    /// at most.
     ///
     /// # Errors
     /// Nobody listens there, or not to this user.
     pub fn connect(to: &Address, patience: Duration) -> io::Result<Self> {
         let socket = socket()?;
-        connect(&socket, &to.socket_address()?)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
+        // To connect takes as long as it takes to be queued there.
         set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+        connect(&socket, &to.socket_address()?)?;
         Ok(Self(socket))
     }
 
@@ -178,5 +180,25 @@ pub fn accept(listener: impl AsFd) -> io::Result<Option<Channel>> {
         Ok(socket) => Ok(Some(Channel(socket))),
         Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
         Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn who_takes_no_clients_keeps_nobody_waiting_longer_than_he_will() {
+        let at = Address::new(&format!("lapis-channel-full-{}", std::process::id()));
+        let _listener = listener(&at).expect("free");
+        let (done, is_done) = mpsc::channel();
+        std::thread::spawn(move || {
+            // More than are queued for him.
+            let clients: Vec<_> = (0..200).map(|_| Channel::connect(&at, Duration::from_millis(1))).collect();
+            let _ = done.send(clients.iter().filter(|client| client.is_ok()).count());
+        });
+        let connected = is_done.recv_timeout(Duration::from_secs(20)).expect("nobody waits for ever");
+        assert!((1..200).contains(&connected), "{connected}");
     }
 }

@@ -120,18 +120,7 @@ impl Daemon {
 
     /// Whether the daemon has gone. Costs a system call, and takes what it sent unasked.
     pub fn has_gone(&self) -> bool {
-        let (mut buffer, mut fds) = ([0; 64], Vec::new());
-        loop {
-            match self.channel.receive(&mut buffer, &mut fds, false) {
-                Ok(0) => return true,
-                Ok(len) if is_news(&buffer[..len]) => {}
-                Ok(_) => {
-                    let late = self.late.load(Ordering::Relaxed);
-                    self.late.store(late.saturating_sub(1), Ordering::Relaxed);
-                }
-                Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
-            }
-        }
+        has_gone(&self.channel, &self.late)
     }
 
     fn ask(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
@@ -407,6 +396,22 @@ fn ask(
     }
 }
 
+fn has_gone(channel: &Channel, late: &AtomicU32) -> bool {
+    let (mut buffer, mut fds) = ([0; 64], Vec::new());
+    loop {
+        let is_answer = match channel.receive(&mut buffer, &mut fds, false) {
+            Ok(0) => return true,
+            Ok(len) => !is_news(&buffer[..len]),
+            // News are shorter than the buffer.
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => true,
+            Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
+        };
+        if is_answer {
+            late.store(late.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+        }
+    }
+}
+
 /// What tells the windows behind an address apart from those behind others, of this host and of
 /// all: the same for every daemon that has listened there since the host was started.
 pub fn identity(address: &Address) -> u64 {
@@ -455,5 +460,19 @@ mod tests {
         far.send(&serde_json::to_vec(&nodes).expect("plain"), &[], true).expect("room");
         assert!(matches!(ask(), Err(DaemonError::Silent(..))));
         assert!(matches!(ask(), Ok((Reply::Nodes { .. }, _))), "this request's");
+    }
+
+    #[test]
+    fn a_long_answer_that_comes_too_late_is_not_the_daemons_end() {
+        let flags = SocketFlags::CLOEXEC;
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("sockets");
+        let (near, far, late) = (Channel::of(near), Channel::of(far), AtomicU32::new(2));
+        far.send(&[b' '; 500], &[], true).expect("room");
+        far.send(&serde_json::to_vec(&Reply::Done).expect("plain"), &[], true).expect("room");
+        assert!(!has_gone(&near, &late));
+        assert_eq!(late.load(Ordering::Relaxed), 0);
+        drop(far);
+        assert!(has_gone(&near, &late));
     }
 }
