@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -100,7 +100,27 @@ pub(crate) fn peer_uid(fd: BorrowedFd<'_>) -> Option<u32> {
     if sockopt::socket_domain(fd).ok()? != AddressFamily::UNIX {
         return None;
     }
-    sockopt::socket_peercred(fd).ok().map(|cred| cred.uid.as_raw())
+    peer_credentials(fd).ok().map(|(user, _)| user)
+}
+
+/// User and process at the other end of a unix socket, as they were when it connected or began to
+/// listen. The process is 0 if this one can't see it: it is in another PID namespace.
+///
+/// # Errors
+/// What the system says.
+pub fn peer_credentials(fd: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+    // Not by rustix, whose number of a process can't be 0.
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes as many bytes as `len` says at most, which the structure has.
+    let failed = unsafe {
+        let to = (&raw mut peer).cast();
+        libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &raw mut len)
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((peer.uid, peer.pid.cast_unsigned()))
 }
 
 /// The user this process acts as.

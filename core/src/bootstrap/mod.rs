@@ -43,7 +43,7 @@ mod user_secret;
 
 use std::time::Duration;
 
-pub use address::{Address, Listener};
+pub use address::{Address, Listener, peer_credentials};
 pub use auth::random_secret;
 pub(crate) use detect::refuse_elevated;
 pub use detect::{Announcement, announcement, detect, detect_in, sources};

@@ -7,7 +7,7 @@ pub struct Caller {
     pub client: u64,
     /// Its user, as the kernel tells.
     pub user: u32,
-    /// Its process, as the kernel tells.
+    /// Its process, as the kernel tells; 0 if it is in a PID namespace that the daemon can't see.
     pub process: u32,
     /// Whether it may take adapters up and down: root, and the daemon's user.
     pub administrator: bool,

@@ -184,7 +184,7 @@ impl Tables {
             window: *number,
             state: entry.state().to_owned(),
             user: entry.user,
-            process: entry.open.as_ref().map(|open| open.process),
+            process: entry.open.as_ref().map(|open| open.process).filter(|process| *process != 0),
             job: entry.open.as_ref().map(|o| o.key).or(entry.loaded).map(|key| key.fingerprint()),
             counts: entry.open.as_ref().and_then(|open| counts(*number, open)),
         };

@@ -29,6 +29,19 @@ fn start(address: &Address, more: &[&str]) -> Running {
     running
 }
 
+/// The same in a PID namespace of its own, if this process may make one.
+fn start_apart(address: &Address) -> Option<Running> {
+    let unshare = ["--pid", "--fork", "--kill-child"];
+    if !clean("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let mut command = clean("unshare");
+    command.args(unshare).args([env!("CARGO_BIN_EXE_lapis-nsd"), "--socket", address.as_str()]);
+    let mut running = Running::start(command);
+    running.read_line("lapis-nsd: listening");
+    Some(running)
+}
+
 fn windows(address: &Address, args: &[&str]) -> Command {
     let mut command = clean(env!("CARGO_BIN_EXE_lapis-windows"));
     command.args(["--socket", address.as_str()]).args(args);
@@ -90,6 +103,22 @@ fn the_windows_of_a_killed_task_are_free_and_a_closed_connection_frees_them_too(
     assert_eq!(daemon.windows("sn0").expect("windows").len(), 1);
     drop(other);
     until_free(&daemon, "sn0");
+}
+
+#[test]
+fn a_client_whose_process_the_daemon_cant_see_has_windows_as_long_as_it_is_connected() {
+    let address = address("apart");
+    let Some(_daemon) = start_apart(&address) else {
+        return eprintln!("SKIPPED: this process may not make PID namespaces");
+    };
+    let (daemon, other) = [(); 2].map(|()| Daemon::connect(&address).expect("serves")).into();
+    let (place, parts) = daemon.open("sn0", None, Key::of_text("a")).expect("a window");
+    let seen = other.windows("sn0").expect("windows").remove(0);
+    assert_eq!((seen.window, seen.state.as_str(), seen.process), (place.window, "open", None));
+    drop(daemon);
+    until_free(&other, "sn0");
+    other.adopt(&place, Key::of_text("a"), &parts).expect("shows its window");
+    assert_eq!(other.windows("sn0").expect("windows").len(), 1);
 }
 
 #[test]

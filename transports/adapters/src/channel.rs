@@ -5,7 +5,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, recvmsg,
-    sendmsg, socket_with, sockopt,
+    sendmsg, socket_with,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -101,13 +101,13 @@ impl Channel {
         Self(socket)
     }
 
-    /// User and process at the other end, as they were when it connected or began to listen.
+    /// User and process at the other end, as they were when it connected or began to listen. The
+    /// process is 0 if it is in a PID namespace that this one can't see.
     ///
     /// # Errors
     /// What the system says.
     pub fn peer(&self) -> io::Result<(u32, u32)> {
-        let credentials = sockopt::socket_peercred(&self.0)?;
-        Ok((credentials.uid.as_raw(), credentials.pid.as_raw_nonzero().get().cast_unsigned()))
+        lapis_core::bootstrap::peer_credentials(self.0.as_fd())
     }
 
     /// Sends a message.

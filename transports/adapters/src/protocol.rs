@@ -362,7 +362,7 @@ pub struct Window {
     pub state: String,
     /// The user whom it belongs to.
     pub user: u32,
-    /// The process that has opened it.
+    /// The process that has opened it, if the daemon can see it.
     pub process: Option<u32>,
     /// The fingerprint of its job's key.
     pub job: Option<String>,
