@@ -49,7 +49,6 @@ impl Hosts {
     fn start(&mut self, host: usize, nodes: [&str; 2]) -> Result<(), String> {
         let adapters = eth_adapters(&["r0".to_owned()], 0, 16)?;
         let options = Options { address: self.address(host), adapters, share: 16, users: Users::default() };
-        let _ = std::fs::remove_file(options.address.as_str());
         let nodes = nodes.map(str::to_owned);
         let serve = || {
             let mut server = Server::open(options).map_err(|e| e.to_string())?;

@@ -1,8 +1,11 @@
 //! `lapis-nsd`: the network services daemon of a host.
 
+mod signals;
+
 use clap::Parser;
 use lapis_adapters::channel::Address;
 use lapis_nsd::{AdapterSpec, EthMode, Options, Server, Users, eth_adapters, soft_adapters};
+use signals::Signals;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
@@ -14,7 +17,7 @@ and started again while jobs run: their tasks show it their windows. `lapis-wind
 Without --socket it listens as `lapis-nsd` in the abstract name space of UNIX sockets, where clients look for it; others are \
 found by LAPIS_NSD. Clients trust daemons of root and of their own user.
 
-Exit status: 0 ended by a signal, 1 it can't listen, 2 a wrong command line.";
+Exit status: 0 ended by SIGTERM or SIGINT, 1 it can't listen, 2 a wrong command line.";
 
 /// Owns the adapters of this host and assigns windows of them to jobs
 #[derive(Parser)]
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         }
     };
     raise_limit();
+    // Before there are other threads.
+    let signals = Signals::block();
     let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
     let address = Address::new(&cli.socket);
     let users = Users(cli.eth_user);
@@ -91,7 +96,8 @@ fn main() -> ExitCode {
         eprintln!("lapis-nsd: {trouble}");
     }
     println!("lapis-nsd: listening at `{address}`");
-    match server.run() {
+    let run = |signals: Signals| signals.ring(server.stop()).and_then(|()| server.run());
+    match signals.and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("lapis-nsd: the daemon ends: {e}");

@@ -9,6 +9,7 @@ use lapis_adapters::protocol::{Place, Why};
 use lapis_adapters::soft::{Parts, Sender, Window};
 use lapis_copies::Copies;
 use lapis_testing::{Running, clean, run};
+use rustix::process::Signal;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
@@ -48,9 +49,13 @@ fn windows(address: &Address, args: &[&str]) -> Command {
     command
 }
 
-fn kill(running: Running) {
+fn send_signal(running: &Running, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("ours");
+    rustix::process::kill_process(pid, signal).expect("ours");
+}
+
+fn kill(running: Running) {
+    send_signal(&running, Signal::KILL);
     running.wait();
 }
 
@@ -190,6 +195,28 @@ fn a_second_daemon_is_refused_and_a_missing_one_named() {
         command.args(["--socket", "lapis-test-nowhere"]).args(wrong);
         assert_eq!(run(command).expect(2).err.lines().count(), 1);
     }
+}
+
+#[test]
+fn a_daemon_at_a_path_ends_orderly_and_can_be_started_again_however_it_ended() {
+    let path = std::env::temp_dir().join(format!("lapis-nsd-path-{}", std::process::id()));
+    let address = Address::new(&path.to_string_lossy());
+    for signal in [Signal::TERM, Signal::INT] {
+        let daemon = start(&address, &[]);
+        assert!(path.exists());
+        send_signal(&daemon, signal);
+        daemon.wait().expect(0);
+        assert!(!path.exists(), "it removes its name");
+    }
+    kill(start(&address, &[]));
+    assert!(path.exists(), "it could not remove its name");
+    let daemon = start(&address, &[]);
+    let mut second = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    second.args(["--socket", address.as_str()]);
+    assert!(run(second).expect(1).err.contains("a daemon is there already"));
+    Daemon::connect(&address).expect("the first one is still there");
+    send_signal(&daemon, Signal::TERM);
+    daemon.wait().expect(0);
 }
 
 #[test]

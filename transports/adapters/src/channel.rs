@@ -70,11 +70,30 @@ fn socket() -> io::Result<OwnedFd> {
 /// # Errors
 /// Somebody listens there already, or the system is short of something.
 pub fn listener(at: &Address) -> io::Result<OwnedFd> {
-    let socket = socket()?;
-    bind(&socket, &at.socket_address()?)?;
+    let (socket, address) = (socket()?, at.socket_address()?);
+    match (bind(&socket, &address), at.path()) {
+        (Err(Errno::ADDRINUSE), Some(path)) if is_left_behind(path, &address) => {
+            std::fs::remove_file(path)?;
+            bind(&socket, &address)?;
+        }
+        (bound, _) => bound?,
+    }
     listen(&socket, 128)?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok(socket)
+}
+
+/// Whether a path is the socket of somebody who has ended.
+fn is_left_behind(path: &Path, address: &SocketAddrUnix) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_socket = path.symlink_metadata().is_ok_and(|file| file.file_type().is_socket());
+    let refused = || {
+        let socket = socket()?;
+        // A daemon that is behind with its clients is there.
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok::<bool, io::Error>(connect(&socket, address) == Err(Errno::CONNREFUSED))
+    };
+    is_socket && refused().unwrap_or(false)
 }
 
 /// One end of a conversation.
@@ -187,6 +206,24 @@ pub fn accept(listener: impl AsFd) -> io::Result<Option<Channel>> {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+
+    #[test]
+    fn a_socket_that_was_left_is_replaced_and_nothing_else_is() {
+        let path = std::env::temp_dir().join(format!("lapis-channel-{}", std::process::id()));
+        let at = Address::new(&path.to_string_lossy());
+        let in_use = || listener(&at).expect_err("taken").kind() == io::ErrorKind::AddrInUse;
+        let first = listener(&at).expect("free");
+        assert!(in_use(), "somebody listens");
+        drop(first);
+        let second = listener(&at).expect("nobody listens any more");
+        Channel::connect(&at, Duration::from_secs(9)).expect("listens");
+        drop(second);
+        std::fs::remove_file(&path).expect("it was left again");
+        std::fs::write(&path, "not a socket").expect("a file");
+        assert!(in_use(), "somebody's file");
+        assert_eq!(std::fs::read(&path).expect("is there still"), b"not a socket");
+        std::fs::remove_file(&path).expect("ours");
+    }
 
     #[test]
     fn who_takes_no_clients_keeps_nobody_waiting_longer_than_he_will() {

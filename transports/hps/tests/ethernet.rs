@@ -39,7 +39,6 @@ fn daemons(name: &str) -> Result<Vec<Handle>, String> {
     std::mem::forget(switch);
     let daemon = |(at, host): (usize, &Space)| {
         let path = format!("{name}-{at}");
-        let _ = std::fs::remove_file(&path);
         let interfaces: Vec<String> = (0..RAILS).map(|rail| format!("r{rail}")).collect();
         let adapters = eth_adapters(&interfaces, 0, 16)?;
         let options =

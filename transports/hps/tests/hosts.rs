@@ -68,7 +68,6 @@ impl Hosts {
         let interfaces: Vec<String> = (0..self.rails).map(|rail| format!("r{rail}")).collect();
         let adapters = eth_adapters(&interfaces, 0, 8)?;
         let options = Options { address: self.address(host), adapters, share: 8, users: Users::default() };
-        let _ = std::fs::remove_file(options.address.as_str());
         let server = self.spaces[host].inside(|| Server::open(options).and_then(Server::spawn));
         self.daemons[host] = Some(server.map_err(|e| e.to_string())?);
         Ok(())

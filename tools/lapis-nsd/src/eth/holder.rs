@@ -63,6 +63,10 @@ unsafe fn detach(keep: [RawFd; 2], pipe: RawFd) -> ! {
         }
         libc::syscall(libc::SYS_close_range, high + 1, u32::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        // What the daemon waits for with a thread would reach nobody here.
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         let root = c"/";
         libc::chdir(root.as_ptr());
         let mut watched = libc::pollfd { fd: pipe, events: 0, revents: 0 };

@@ -54,7 +54,6 @@ impl Hosts {
     fn daemon(&self, host: usize, more: &[&str]) -> Option<Running> {
         let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
         command.args(["--socket", self.addresses[host].as_str(), "--eth", "r0"]).args(more);
-        let _ = std::fs::remove_file(self.addresses[host].as_str());
         let mut running = self.spaces[host].inside(|| Running::start(joined(&command)));
         loop {
             let line = running.read_lines(1).remove(0);
