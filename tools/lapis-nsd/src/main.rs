@@ -148,6 +148,24 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
+    /// The unit's restrictions leave the daemon its families of sockets.
+    #[test]
+    fn the_unit_allows_the_sockets_that_the_daemon_makes() {
+        let unit = include_str!("../lapis-nsd.service");
+        let allowed = unit.lines().find_map(|line| line.strip_prefix("RestrictAddressFamilies="));
+        let allowed: Vec<_> = allowed.expect("it restricts them").split(' ').collect();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/eth");
+        let files = std::fs::read_dir(folder).expect("the source").map(|file| file.expect("a file").path());
+        let sources: String = files.map(|file| std::fs::read_to_string(file).expect("text")).collect();
+        let used = sources.split("AddressFamily::").skip(1);
+        let used: Vec<_> = used.map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next()).collect();
+        assert!(used.contains(&Some("NETLINK")) && used.contains(&Some("PACKET")), "{used:?}");
+        // Beside those: the daemon's own socket, and UDP to the daemons of other hosts.
+        for family in used.into_iter().flatten().chain(["UNIX", "INET", "INET6"]) {
+            assert!(allowed.contains(&&*format!("AF_{family}")), "{family}");
+        }
+    }
+
     #[test]
     fn manual() {
         lapis_testing::manual(Cli::command());
