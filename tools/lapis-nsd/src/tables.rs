@@ -65,6 +65,10 @@ impl Tables {
         let cards = cards.collect::<Result<Vec<Card>, String>>().map_err(io::Error::other)?;
         for (index, card) in cards.iter().enumerate() {
             matrix.set(index, card.is_up());
+            if let Some((_, state)) = &card.interface {
+                // Tasks that go on with windows of a daemon before know another one.
+                matrix.set_room(index, state.room);
+            }
         }
         let (users, ports) = (Users::default(), Ports::default());
         Ok(Self { cards, share, matrix, changed: false, users, ports, others: None })

@@ -55,6 +55,19 @@ fn windows_outlive_the_daemon_and_nothing_is_left_when_all_have_gone() {
     until_free(&hosts.spaces[0]);
 }
 
+/// Tasks that go on with their windows know how long a datagram was with the daemon before.
+#[test]
+fn the_next_daemon_tells_at_once_how_long_a_datagram_may_be() {
+    let Some(hosts) = hosts("room", 1) else { return };
+    let Some(first) = hosts.daemon(0, &[]) else { return };
+    assert!(hosts.spaces[0].ip("link set r0 mtu 1300"));
+    kill(first);
+    let _next = hosts.daemon(0, &[]).expect("has started before");
+    let near = hosts.client(0);
+    assert_eq!(near.matrix().room(0), near.adapters().expect("adapters")[0].longest);
+    assert_eq!(near.matrix().room(0), 1300 - 40);
+}
+
 /// The last one's end is noticed by another process.
 fn until_free(space: &Space) {
     let mut patience = patience();
