@@ -118,7 +118,7 @@ impl Tables {
     pub fn handle(&mut self, caller: Caller, request: Request, fds: Vec<OwnedFd>) -> (Reply, Vec<OwnedFd>) {
         let answer = match request {
             Request::Hello { .. } => Err((Why::Malformed, "the conversation has begun already".to_owned())),
-            Request::Adapters => Ok((self.adapters(), Vec::new())),
+            Request::Adapters => Ok((self.adapters(caller), Vec::new())),
             Request::Windows { adapter, from } => self.windows(&adapter, from),
             Request::Open { adapter, window, key } => self.open(caller, &adapter, window, key),
             Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, fds),
@@ -153,21 +153,30 @@ impl Tables {
 
     /// The same, if the caller may have windows of it.
     fn card_for(&mut self, caller: Caller, name: &str) -> Result<&mut Card, (Why, String)> {
-        let may_send = caller.administrator || self.users.0.contains(&caller.user);
+        let may_send = self.may_send(caller);
         let card = self.card(name)?;
-        if card.interface.is_some() && !may_send {
-            let text = format!(
-                "user {} may not have windows of {name}: `lapis-nsd --eth-user {}` lets a user send frames there",
-                caller.user, caller.user
-            );
-            return Err((Why::NotAllowed, text));
+        match card.denied(caller, may_send) {
+            Some(text) => Err((Why::NotAllowed, text)),
+            None => Ok(card),
         }
-        Ok(card)
     }
 
-    fn adapters(&mut self) -> Reply {
-        let adapters = (0..).zip(&mut self.cards).map(|(index, card)| card.tell(index)).collect();
-        Reply::Adapters { adapters }
+    /// Whether a caller may open windows of interfaces.
+    fn may_send(&self, caller: Caller) -> bool {
+        caller.administrator || self.users.0.contains(&caller.user)
+    }
+
+    /// What the adapters are to this caller.
+    fn adapters(&mut self, caller: Caller) -> Reply {
+        let may_send = self.may_send(caller);
+        let tell = |(index, card): (u32, &mut Card)| {
+            let mut adapter = card.tell(index);
+            if let Some(text) = card.denied(caller, may_send) {
+                (adapter.refused, adapter.soon) = (Some(text), false);
+            }
+            adapter
+        };
+        Reply::Adapters { adapters: (0..).zip(&mut self.cards).map(tell).collect() }
     }
 
     fn windows(&mut self, adapter: &str, from: u32) -> Answer {

@@ -58,6 +58,16 @@ impl Card {
         self.wanted && self.interface.as_ref().is_none_or(|(_, state)| state.up)
     }
 
+    /// Why a caller may have no windows of it.
+    pub(super) fn denied(&self, caller: Caller, may_send: bool) -> Option<String> {
+        let (user, name) = (caller.user, &self.spec.name);
+        (self.interface.is_some() && !may_send).then(|| {
+            format!(
+                "user {user} may not have windows of {name}: `lapis-nsd --eth-user {user}` lets a user send frames there"
+            )
+        })
+    }
+
     pub(super) fn tell(&mut self, index: u32) -> Adapter {
         if let Some((interface, _)) = &mut self.interface {
             interface.retry();

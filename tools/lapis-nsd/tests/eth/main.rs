@@ -356,6 +356,8 @@ fn stranger() {
     assert!(
         matches!(&why, DaemonError::Refused { why: Why::NotAllowed, text } if text.contains("--eth-user"))
     );
+    let seen = daemon.settled_adapters().expect("adapters").remove(0);
+    assert!(seen.refused.as_ref().is_some_and(|text| text.contains("--eth-user")), "{seen:?}");
     println!("refused as it should be");
 }
 
