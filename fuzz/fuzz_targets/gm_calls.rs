@@ -3,7 +3,7 @@
 #![no_main]
 
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 use std::sync::OnceLock;
 
 /// A daemon of this process's own, and where it listens.
@@ -12,7 +12,7 @@ fn daemon() -> &'static str {
     let start = || {
         let name = format!("lapis-fuzz-gm-{}", std::process::id());
         let adapters = soft_adapters(1, 1, 16).expect("possible");
-        let options = Options { address: Address::new(&name), adapters, share: 16, users: Users::default() };
+        let options = Options { address: Address::new(&name), adapters, share: Some(16), ..Options::default() };
         let server = Server::open(options).expect("nobody listens there");
         (name, server.spawn().expect("a thread"))
     };

@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         busy_poll: 0,
         mode: EthMode::Auto,
     };
-    let mut tables = Tables::new(vec![adapter("a"), adapter("b")], 3).expect("memory");
+    let mut tables = Tables::new(vec![adapter("a"), adapter("b")], Some(3)).expect("memory");
     let caller = |client| Caller { client, user: client as u32, process: 1, administrator: client == 1 };
     let mut talks = [1, 2].map(|client| Conversation::new(caller(client)));
     for talk in &mut talks {

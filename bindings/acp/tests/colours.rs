@@ -6,7 +6,7 @@ mod jobs;
 use jobs::{Job, artifacts, checked, scratch, transports};
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
-use lapis_nsd::{Options, Server, Users, soft_adapters};
+use lapis_nsd::{Options, Server, soft_adapters};
 use lapis_testing::{Net, Patience, Running};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -178,7 +178,7 @@ fn taken(daemon: &Daemon, adapter: &str) -> u64 {
 fn through_windows_data_takes_the_adapter_of_its_colour_or_another_if_that_is_down() {
     let address = Address::new(&format!("lapis-test-acp-colours-{}", std::process::id()));
     let adapters = soft_adapters(2, 2, 64).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 64, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(64), ..Options::default() };
     let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
     let control = Daemon::connect(&address).expect("a daemon");
     let end = scratch("colours-end");

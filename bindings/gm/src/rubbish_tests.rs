@@ -8,13 +8,13 @@ use crate::wire::{Head, Kind, LONG};
 use crate::{stream, wish};
 use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 
 /// A daemon of a test's own, and where it listens.
 pub(crate) fn daemon(test: &str) -> (Address, Handle) {
     let address = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 16).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 16, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(16), ..Options::default() };
     (address, Server::open(options).expect("nobody listens there").spawn().expect("a thread"))
 }
 

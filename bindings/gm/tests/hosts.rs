@@ -6,7 +6,7 @@ use common::{compile, library};
 use gm::abi::Status;
 use gm::{Event, Port, Target};
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, eth_adapters};
+use lapis_nsd::{Handle, Options, Server, eth_adapters};
 use lapis_testing::{Running, Space, clean};
 use std::path::Path;
 use std::process::Command;
@@ -48,7 +48,8 @@ impl Hosts {
 
     fn start(&mut self, host: usize, nodes: [&str; 2]) -> Result<(), String> {
         let adapters = eth_adapters(&["r0".to_owned()], 0, 16)?;
-        let options = Options { address: self.address(host), adapters, share: 16, users: Users::default() };
+        let options =
+            Options { address: self.address(host), adapters, share: Some(16), ..Options::default() };
         let nodes = nodes.map(str::to_owned);
         let serve = || {
             let mut server = Server::open(options).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
 //! The tools between two nodes of this host.
 
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 use lapis_testing::{Running, clean, program};
 use std::process::Command;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn number(object: &serde_json::Value, field: &str) -> f64 {
 fn daemon(test: &str) -> (String, Handle) {
     let name = format!("lapis-gm-tools-{test}-{}", std::process::id());
     let adapters = soft_adapters(2, 2, 64).expect("possible");
-    let options = Options { address: Address::new(&name), adapters, share: 64, users: Users::default() };
+    let options = Options { address: Address::new(&name), adapters, share: Some(64), ..Options::default() };
     let mut server = Server::open(options).expect("nobody listens there");
     server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
     (name, server.spawn().expect("a thread"))

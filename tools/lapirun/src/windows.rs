@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 
 /// Where tasks look for the daemon.
 const DAEMON: &str = "LAPIS_NSD";
@@ -41,7 +41,8 @@ pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Resu
     }
     let name = format!("lapis-nsd-{job}");
     let adapters = soft_adapters(ADAPTERS, NETWORKS, WINDOWS)?;
-    let options = Options { address: Address::new(&name), adapters, share: WINDOWS, users: Users::default() };
+    let address = Address::new(&name);
+    let options = Options { address, adapters, share: Some(WINDOWS), ..Options::default() };
     let daemon = match Server::open(options).and_then(Server::spawn) {
         Ok(handle) => Some(handle),
         // The launcher's hand for other tasks of this machine was quicker.

@@ -227,14 +227,14 @@ fn probable_mistakes_are_warnings() {
 #[test]
 fn adapters_and_windows_are_those_of_the_daemon() {
     use lapis_adapters::{channel::Address, client::Daemon, key::Key};
-    use lapis_nsd::{Options, Server, Users, soft_adapters};
+    use lapis_nsd::{Options, Server, soft_adapters};
     let name = format!("lapis-test-info-{}", std::process::id());
     let place = ("LAPIS_NSD", name.as_str());
     let (code, out, err) = info(&["--windows"], &[place]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(out.contains("no services daemon") && !out.contains("Transports"), "{out}");
     let adapters = soft_adapters(2, 2, 8).expect("possible");
-    let options = Options { address: Address::new(&name), adapters, share: 8, users: Users::default() };
+    let options = Options { address: Address::new(&name), adapters, share: Some(8), ..Options::default() };
     let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
     let client = Daemon::connect(&Address::new(&name)).expect("a daemon");
     let _window = client.open("sn1", Some(5), Key::of_text("job")).expect("free");

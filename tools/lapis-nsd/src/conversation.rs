@@ -75,7 +75,7 @@ mod tests {
     use crate::adapters::soft_adapters;
 
     fn talk(requests: &[&str]) -> Vec<(String, bool)> {
-        let mut tables = Tables::new(soft_adapters(1, 1, 4).expect("possible"), 4).expect("memory");
+        let mut tables = Tables::new(soft_adapters(1, 1, 4).expect("possible"), Some(4)).expect("memory");
         let caller = Caller { client: 1, user: 5, process: 6, administrator: false };
         let mut conversation = Conversation::new(caller);
         let mut answer = |text: &&str| {

@@ -60,7 +60,7 @@ struct Cli {
     /// need the same nodes in the same order
     #[arg(long = "node", value_name = "NAME[@ADDRESS]")]
     nodes: Vec<String>,
-    /// Maximum number of windows of an adapter for one user [default: half of them]
+    /// Maximum number of windows of an adapter for one user [default: half of the adapter's]
     #[arg(long, value_name = "N")]
     share: Option<u32>,
 }
@@ -77,10 +77,10 @@ fn main() -> ExitCode {
     raise_limit();
     // Before there are other threads.
     let signals = Signals::block();
-    let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
     let address = Address::new(&cli.socket);
-    let users = Users(cli.eth_user);
-    let mut server = match Server::open(Options { address: address.clone(), adapters, share, users }) {
+    let (share, users) = (cli.share, Users(cli.eth_user));
+    let options = Options { address: address.clone(), adapters, share, users, ..Options::default() };
+    let mut server = match Server::open(options) {
         Ok(server) => server,
         Err(e) => {
             eprintln!("lapis-nsd: can't serve at `{address}`: {e}{}", hint(&e));

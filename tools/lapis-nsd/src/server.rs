@@ -31,14 +31,14 @@ const NEWS: u64 = u64::MAX;
 const OTHERS: u64 = u64::MAX - 1;
 
 /// What a daemon is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where it listens.
     pub address: Address,
     /// Its adapters.
     pub adapters: Vec<AdapterSpec>,
-    /// The most windows of one adapter that one user may have.
-    pub share: u32,
+    /// The most windows of one adapter that one user may have; none: half of those that it has.
+    pub share: Option<u32>,
     /// Who may open windows of interfaces, beside root and the daemon's user.
     pub users: Users,
 }

@@ -42,8 +42,8 @@ pub struct Users(pub Vec<u32>);
 /// The adapters and their windows.
 pub struct Tables {
     cards: Vec<Card>,
-    /// The most windows of one adapter that one user may have.
-    share: u32,
+    /// The most windows of one adapter that one user may have; none: half of those that it has.
+    share: Option<u32>,
     matrix: Writer,
     changed: bool,
     ports: Ports,
@@ -55,11 +55,11 @@ pub struct Tables {
 
 impl Tables {
     /// Tables with these adapters, all up and free. `share` is how many windows of an adapter one
-    /// user may have, so that nobody else starves.
+    /// user may have, so that nobody else starves; by default half of them.
     ///
     /// # Errors
     /// Memory for the availability matrix is short, or an interface can't be taken.
-    pub fn new(specs: Vec<AdapterSpec>, share: u32) -> io::Result<Self> {
+    pub fn new(specs: Vec<AdapterSpec>, share: Option<u32>) -> io::Result<Self> {
         let matrix = Writer::new()?;
         let cards = specs.into_iter().take(ADAPTERS).map(Card::new);
         let cards = cards.collect::<Result<Vec<Card>, String>>().map_err(io::Error::other)?;

@@ -2,7 +2,7 @@
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 use lapis_testing::{Job, Patience, Running, folder, program};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn address(name: &str) -> Address {
 
 fn daemon(address: &Address, windows: u32) -> Handle {
     let adapters = soft_adapters(2, 2, windows).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: windows, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(windows), ..Options::default() };
     Server::open(options).and_then(Server::spawn).expect("a daemon")
 }
 
@@ -136,7 +136,7 @@ fn contexts_have_separate_windows_and_those_of_the_next_one_are_held() {
 fn windows_for_mpi_that_are_not_there_are_missed_at_the_start() {
     let address = address("short");
     let adapters = soft_adapters(1, 1, 3).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 3, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(3), ..Options::default() };
     let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
     let control = Daemon::connect(&address).expect("a daemon");
     let task = program("lapis-testing", "lapis-job-task");

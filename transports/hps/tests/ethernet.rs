@@ -3,7 +3,7 @@
 
 use lapis_adapters::channel::Address;
 use lapis_conformance::Options;
-use lapis_nsd::{Handle, Server, Users, eth_adapters};
+use lapis_nsd::{Handle, Server, eth_adapters};
 use lapis_testing::{Space, alive};
 use std::sync::OnceLock;
 
@@ -41,8 +41,9 @@ fn daemons(name: &str) -> Result<Vec<Handle>, String> {
         let path = format!("{name}-{at}");
         let interfaces: Vec<String> = (0..RAILS).map(|rail| format!("r{rail}")).collect();
         let adapters = eth_adapters(&interfaces, 0, 16)?;
+        let address = Address::new(&path);
         let options =
-            lapis_nsd::Options { address: Address::new(&path), adapters, share: 16, users: Users::default() };
+            lapis_nsd::Options { address, adapters, share: Some(16), ..lapis_nsd::Options::default() };
         host.inside(|| Server::open(options).and_then(Server::spawn)).map_err(|e| e.to_string())
     };
     hosts.iter().enumerate().map(daemon).collect()

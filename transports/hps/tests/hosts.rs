@@ -3,7 +3,7 @@
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
-use lapis_nsd::{Handle, Options, Server, Users, eth_adapters};
+use lapis_nsd::{Handle, Options, Server, eth_adapters};
 use lapis_testing::{Finished, Job, Net, Running, Space, clean, folder, joined, program};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl Hosts {
     fn start(&mut self, host: usize) -> Result<(), String> {
         let interfaces: Vec<String> = (0..self.rails).map(|rail| format!("r{rail}")).collect();
         let adapters = eth_adapters(&interfaces, 0, 8)?;
-        let options = Options { address: self.address(host), adapters, share: 8, users: Users::default() };
+        let options = Options { address: self.address(host), adapters, share: Some(8), ..Options::default() };
         let server = self.spaces[host].inside(|| Server::open(options).and_then(Server::spawn));
         self.daemons[host] = Some(server.map_err(|e| e.to_string())?);
         Ok(())

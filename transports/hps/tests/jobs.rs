@@ -4,7 +4,7 @@
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
 use lapis_adapters::key::Key;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 use lapis_testing::{Finished, Job, Running, clean, folder, program};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn daemon(name: &str) -> (Address, Handle) {
 
 fn start(address: &Address) -> Handle {
     let adapters = soft_adapters(2, 2, 64).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 64, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(64), ..Options::default() };
     Server::open(options).and_then(Server::spawn).expect("a daemon")
 }
 
@@ -237,7 +237,7 @@ fn tasks_started_by_hand_have_the_windows_that_were_reserved_for_them() {
 fn full_tables_are_said_in_one_line() {
     let address = Address::new(&format!("lapis-test-hps-full-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 2).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 2, users: Users::default() };
+    let options = Options { address: address.clone(), adapters, share: Some(2), ..Options::default() };
     let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
     let job = |tasks| job(tasks).var("LAPIS_NSD", address.as_str());
     let out = job(3).run(task(), &["all-to-all"]).expect(3).out;

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
 use lapis_testing::{Finished, Interface, clean};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ impl Daemon {
         let name = format!("lapis-gm-{test}-{}", std::process::id());
         let address = Address::new(&name);
         let adapters = soft_adapters(2, 2, 64).expect("possible");
-        let mut server = Server::open(Options { address, adapters, share: 64, users: Users::default() })
+        let mut server = Server::open(Options { address, adapters, share: Some(64), ..Options::default() })
             .expect("nobody listens there");
         server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
         Self { name, _handle: server.spawn().expect("a thread") }

@@ -113,7 +113,8 @@ impl Card {
     }
 
     /// Refuses a user who has his share.
-    pub(super) fn within(&self, caller: Caller, share: u32, name: &str) -> Result<(), (Why, String)> {
+    pub(super) fn within(&self, caller: Caller, share: Option<u32>, name: &str) -> Result<(), (Why, String)> {
+        let share = share.unwrap_or_else(|| self.spec.windows.div_ceil(2));
         let has = self.windows.values().filter(|entry| entry.user == caller.user).count();
         if caller.user == 0 || has < share as usize {
             return Ok(());

@@ -7,7 +7,7 @@ const ANN: u32 = 1000;
 const BOB: u32 = 1001;
 
 fn tables() -> Tables {
-    Tables::new(soft_adapters(2, 2, 8).expect("possible"), 6).expect("memory")
+    Tables::new(soft_adapters(2, 2, 8).expect("possible"), Some(6)).expect("memory")
 }
 
 fn caller(client: u64, user: u32) -> Caller {
@@ -119,6 +119,18 @@ fn reservations_outlive_connections_and_are_their_makers() {
 }
 
 #[test]
+fn a_share_that_nobody_names_is_half_of_each_adapters_windows() {
+    let mut specs = soft_adapters(2, 2, 8).expect("possible");
+    specs[1].windows = 3;
+    let mut tables = Tables::new(specs, None).expect("memory");
+    let mut has = |adapter: &str| {
+        let request = || Request::Reserve { adapter: adapter.to_owned(), window: None, held: false };
+        (0..9).take_while(|_| done(&mut tables, caller(1, ANN), request()).is_ok()).count()
+    };
+    assert_eq!((has("sn0"), has("sn1")), (4, 2));
+}
+
+#[test]
 fn a_user_gets_a_share_and_full_tables_refuse() {
     let mut tables = tables();
     let mut kept = Vec::new();
@@ -181,7 +193,7 @@ fn adapters_go_down_and_up_by_those_who_may() {
 
 #[test]
 fn long_lists_come_in_parts() {
-    let mut tables = Tables::new(soft_adapters(1, 1, 1000).expect("possible"), 1000).expect("memory");
+    let mut tables = Tables::new(soft_adapters(1, 1, 1000).expect("possible"), Some(1000)).expect("memory");
     for window in (0..600).step_by(2) {
         let request = Request::Reserve { adapter: "sn0".to_owned(), window: Some(window), held: false };
         assert_eq!(done(&mut tables, caller(1, ANN), request), Ok(()));
