@@ -13,10 +13,12 @@
 //! | `ports.rs` | GM's nodes and ports |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
+//! | `closer.rs` | closes descriptors that clients have passed, and connections |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
 mod caller;
+mod closer;
 mod conversation;
 mod eth;
 mod ports;

@@ -2,6 +2,7 @@
 
 use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
+use crate::closer::Closer;
 use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
 use crate::tables::{Tables, Users};
@@ -59,6 +60,7 @@ pub struct Server {
     tables: Tables,
     /// Tells that interfaces have changed.
     news: Option<News>,
+    closer: Closer,
     clients: HashMap<u64, Client>,
     next: u64,
     number: u64,
@@ -95,8 +97,8 @@ impl Server {
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
         let user = rustix::process::geteuid().as_raw();
         let number = u64::from_le_bytes(number);
-        let clients = HashMap::new();
-        Ok(Self { options, listener, watch, stop, tables, news, clients, next: 1, number, user })
+        let (clients, closer) = (HashMap::new(), Closer::start()?);
+        Ok(Self { options, listener, watch, stop, tables, news, closer, clients, next: 1, number, user })
     }
 
     /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port;
@@ -198,30 +200,33 @@ impl Server {
                     return;
                 }
             };
-            self.admit(channel);
+            if let Err(channel) = self.admit(channel) {
+                // The client sees that it is not wanted.
+                self.closer.close([channel.hang_up()]);
+            }
         }
     }
 
-    fn admit(&mut self, channel: Channel) {
-        let Ok((user, process)) = channel.peer() else { return };
+    fn admit(&mut self, channel: Channel) -> Result<(), Channel> {
+        let Ok((user, process)) = channel.peer() else { return Err(channel) };
+        let administrator = user == 0 || user == self.user;
         let theirs = self.clients.values().filter(|client| client.conversation.caller().user == user).count();
         if self.clients.len() >= CLIENTS || theirs >= CLIENTS_OF_A_USER {
-            // Dropping it tells the client that it is not wanted.
-            return;
+            return Err(channel);
         }
         let client = self.next;
         self.next += 1;
-        let administrator = user == 0 || user == self.user;
         let caller = Caller { client, user, process, administrator };
         let mark = |odd| EventData::new_u64(client * 2 + odd);
         if epoll::add(&self.watch, &channel, mark(0), EventFlags::IN | EventFlags::RDHUP).is_err() {
-            return;
+            return Err(channel);
         }
         let process = Pid::from_raw(process.cast_signed())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
             .filter(|fd| epoll::add(&self.watch, fd, mark(1), EventFlags::IN).is_ok());
         let conversation = Conversation::new(caller);
         self.clients.insert(client, Client { channel, conversation, _process: process });
+        Ok(())
     }
 
     fn hear(&mut self, number: u64, hung_up: bool) {
@@ -229,22 +234,28 @@ impl Server {
         let (mut bytes, mut fds) = ([0; MAX_REQUEST], Vec::new());
         let heard = client.channel.receive(&mut bytes, &mut fds, false);
         let len = match heard {
-            Ok(0) => return self.let_go(number),
-            Ok(len) => len,
+            Ok(len) if len > 0 => len,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && !hung_up => return,
-            Err(_) => return self.let_go(number),
+            _ => {
+                self.closer.close(fds);
+                return self.let_go(number);
+            }
         };
         let answer = client.conversation.answer(&mut self.tables, self.number, &bytes[..len], fds);
         let fds: Vec<_> = answer.fds.iter().map(AsFd::as_fd).collect();
         // A client that doesn't read its answers gets no more of them.
         let sent = client.channel.send(&answer.bytes, &fds, false);
+        self.closer.close(answer.refused);
         if sent.is_err() || answer.last {
             self.let_go(number);
         }
     }
 
     fn let_go(&mut self, number: u64) {
-        if self.clients.remove(&number).is_some() {
+        if let Some(client) = self.clients.remove(&number) {
+            // Until it is closed it would be reported.
+            let _ = epoll::delete(&self.watch, &client.channel);
+            self.closer.close([client.channel.hang_up()]);
             self.tables.gone(number);
         }
     }

@@ -10,9 +10,12 @@ use lapis_adapters::soft::{Parts, Sender, Window};
 use lapis_copies::Copies;
 use lapis_testing::{Running, clean, run};
 use rustix::process::Signal;
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the tasks of these tests find the daemon; without it `holder` is no task.
 const HOLD: &str = "LAPIS_TEST_HOLD";
@@ -177,6 +180,53 @@ fn rubbish_and_floods_of_connections_leave_the_daemon_working() {
     assert_eq!(daemon.adapters().expect("answers").len(), 2);
     drop(flood);
     daemon.open("sn0", None, Key::of_text("a")).expect("and gives windows");
+}
+
+/// A connection whose last close waits for so long until the other end, which comes with it, has
+/// taken what was sent.
+fn lingering(time: Duration) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("listens");
+    let (far, _) = listener.accept().expect("a connection");
+    rustix::net::sockopt::set_socket_linger(&near, Some(time)).expect("can be set");
+    near.set_nonblocking(true).expect("can be set");
+    while (&near).write(&[0; 1 << 16]).is_ok() {}
+    near.set_nonblocking(false).expect("can be set");
+    (near, far)
+}
+
+#[test]
+fn descriptors_that_take_long_to_close_keep_no_other_client_waiting() {
+    const LONG: Duration = Duration::from_secs(60);
+    let address = address("linger");
+    let daemon = start(&address, &[]);
+    let other = Daemon::connect(&address).expect("a daemon");
+    let plain = std::fs::File::open("/dev/null").expect("is everywhere");
+    // Refused, more than a request ever has, and left in the queue of a connection that is ended.
+    let mut kept = Vec::new();
+    for (before, count) in [(&[][..], 1), (&[], 253), (&[b"rubbish"][..], 1)] {
+        let (near, far) = lingering(LONG);
+        // It sees all of it at once, when nobody else has the connection any more.
+        send_signal(&daemon, Signal::STOP);
+        let channel = Channel::connect(&address, LONG).expect("listens");
+        for bytes in before {
+            channel.send(*bytes, &[], true).expect("room");
+        }
+        let mut fds = vec![plain.as_fd(); count - 1];
+        fds.push(near.as_fd());
+        channel.send(b"{}", &fds, true).expect("room");
+        drop(near);
+        send_signal(&daemon, Signal::CONT);
+        kept.push((channel, far));
+        let begun = Instant::now();
+        assert_eq!(other.adapters().expect("answers").len(), 2);
+        Daemon::connect(&address).expect("admits others").adapters().expect("answers");
+        assert!(begun.elapsed() < LONG / 2, "{count}: {:?}", begun.elapsed());
+    }
+    for (channel, _far) in &kept {
+        let (mut bytes, mut fds) = (vec![0; 4096], Vec::new());
+        while channel.receive(&mut bytes, &mut fds, true).is_ok_and(|len| len > 0) {}
+    }
 }
 
 #[test]

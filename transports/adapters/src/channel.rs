@@ -4,8 +4,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, recvmsg,
-    sendmsg, socket_with,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    listen, recvmsg, sendmsg, shutdown, socket_with,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,8 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// Descriptors that a message may have.
-pub const MAX_FDS: usize = 3 + 2 * crate::eth::MOST_QUEUES as usize;
+/// Descriptors that a message may have: as many as the kernel passes, SCM_MAX_FD. Of more than a
+/// receiver has room for it would close the rest itself, at once.
+pub const MAX_FDS: usize = 253;
+
+const _: () = assert!(3 + 2 * crate::eth::MOST_QUEUES as usize <= MAX_FDS);
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +154,7 @@ impl Channel {
     }
 
     /// Receives a message. Answers its length, 0 if the other end has gone; descriptors that came
-    /// with it are put into `fds`.
+    /// with it are put into `fds`, even if it is refused.
     ///
     /// # Errors
     /// Nothing came in time, or the message or its descriptors were too many.
@@ -174,13 +177,18 @@ impl Channel {
             }
         }
         if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
-            fds.clear();
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "a message or its descriptors are too many",
             ));
         }
         Ok(message.bytes)
+    }
+
+    /// Ends the conversation, as the other end sees it. What is left is to close the descriptor.
+    pub fn hang_up(self) -> OwnedFd {
+        let _ = shutdown(&self.0, Shutdown::Both);
+        self.0
     }
 }
 
