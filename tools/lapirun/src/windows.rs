@@ -41,8 +41,10 @@ pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Resu
     }
     let name = format!("lapis-nsd-{job}");
     let adapters = soft_adapters(ADAPTERS, NETWORKS, WINDOWS)?;
+    // Its windows are the job's, and so of one user, who may have them all.
     let address = Address::new(&name);
-    let options = Options { address, adapters, share: Some(WINDOWS), ..Options::default() };
+    let options =
+        Options { address, adapters, share: Some(WINDOWS), own_user_only: true, ..Options::default() };
     let daemon = match Server::open(options).and_then(Server::spawn) {
         Ok(handle) => Some(handle),
         // The launcher's hand for other tasks of this machine was quicker.
@@ -57,6 +59,8 @@ pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
 
     #[test]
     fn windows_are_wanted_by_name_or_for_user_space() {
@@ -68,6 +72,39 @@ mod tests {
         assert!(!wanted(&[]));
         assert!(!wanted(&[("MP_EUILIB", "ip")]));
         assert!(!wanted(&[("MP_EUILIB", "us"), ("LAPIS_TRANSPORT", "udp")]));
+    }
+
+    const STRANGER: &str = "LAPIS_TEST_STRANGER";
+
+    #[test]
+    fn a_jobs_daemon_serves_its_user_only() {
+        if !rustix::process::geteuid().is_root() || Daemon::connect(&Address::default()).is_ok() {
+            return eprintln!("SKIPPED: only root can be two users, and only without a daemon");
+        }
+        let job = format!("strangers-{}", std::process::id());
+        let windows = start(&job, |name| (name == "LAPIS_TRANSPORT").then(|| "hps".into()));
+        let windows = windows.expect("starts").expect("is wanted");
+        let as_user = |user: u32| {
+            let mut command = Command::new(std::env::current_exe().expect("the test has a file"));
+            command.args(["windows::tests::stranger", "--exact", "--nocapture"]).uid(user);
+            command.env(STRANGER, &windows.variable.1).output()
+        };
+        let Ok(stranger) = as_user(65_534) else {
+            return eprintln!("SKIPPED: that user may not run the tests' programs");
+        };
+        let said = |output: std::process::Output| String::from_utf8_lossy(&output.stdout).into_owned();
+        let (stranger, root) = (said(stranger), said(as_user(0).expect("root may")));
+        assert!(stranger.contains("does not answer"), "{stranger}");
+        assert!(root.contains("8 adapters"), "{root}");
+    }
+
+    #[test]
+    fn stranger() {
+        let Ok(address) = std::env::var(STRANGER) else { return };
+        match Daemon::connect(&Address::new(&address)).and_then(|daemon| daemon.adapters()) {
+            Ok(adapters) => println!("\n{} adapters", adapters.len()),
+            Err(e) => println!("\n{e}"),
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Options {
     pub share: Option<u32>,
     /// Who may open windows of interfaces, beside root and the daemon's user.
     pub users: Users,
+    /// Serves root and the daemon's user only.
+    pub own_user_only: bool,
 }
 
 struct Client {
@@ -210,6 +212,9 @@ impl Server {
     fn admit(&mut self, channel: Channel) -> Result<(), Channel> {
         let Ok((user, process)) = channel.peer() else { return Err(channel) };
         let administrator = user == 0 || user == self.user;
+        if self.options.own_user_only && !administrator {
+            return Err(channel);
+        }
         let theirs = self.clients.values().filter(|client| client.conversation.caller().user == user).count();
         if self.clients.len() >= CLIENTS || theirs >= CLIENTS_OF_A_USER {
             return Err(channel);
