@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 const AFTER: &str = "\
 A window is written WINDOW,ADAPTER as in MP_LAPI_NETWORK, for example 164,sn0. A reserved window stays so until it is released, \
-whoever has it open in between. Tasks of any job of the user may open it; once a job's key is loaded, those of that job alone.
+whoever has it open in between. Tasks of any job of the user may open it; once a job's key is loaded, those of that job alone. \
+Reservations and loaded keys end with the daemon: make them again when it has been started again.
 
 Exit status: 0 done, 1 refused or no daemon, 2 a wrong command line.";
 
