@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::Builder;
 
-/// SIGTERM and SIGINT, which wait for [`Signals::ring`] from now on.
+/// SIGTERM and SIGINT, unless they were ignored, which wait for [`Signals::ring`] from now on.
 pub(crate) struct Signals(libc::sigset_t);
 
 impl Signals {
@@ -14,12 +14,18 @@ impl Signals {
     /// # Errors
     /// What the system says.
     pub(crate) fn block() -> io::Result<Self> {
-        // SAFETY: zeroes are a set, which is this function's; so are the signals' numbers.
+        // SAFETY: zeroes are a set and an action, which are this function's.
         unsafe {
             let mut set = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut set);
-            libc::sigaddset(&raw mut set, libc::SIGTERM);
-            libc::sigaddset(&raw mut set, libc::SIGINT);
+            for signal in [libc::SIGTERM, libc::SIGINT] {
+                let mut before = std::mem::zeroed::<libc::sigaction>();
+                libc::sigaction(signal, std::ptr::null(), &raw mut before);
+                // A shell has its background programs ignore what its terminal interrupts.
+                if before.sa_sigaction != libc::SIG_IGN {
+                    libc::sigaddset(&raw mut set, signal);
+                }
+            }
             match libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) {
                 0 => Ok(Self(set)),
                 e => Err(io::Error::from_raw_os_error(e)),

@@ -251,9 +251,17 @@ fn a_second_daemon_is_refused_and_a_missing_one_named() {
 fn a_daemon_at_a_path_ends_orderly_and_can_be_started_again_however_it_ended() {
     let path = std::env::temp_dir().join(format!("lapis-nsd-path-{}", std::process::id()));
     let address = Address::new(&path.to_string_lossy());
-    for signal in [Signal::TERM, Signal::INT] {
-        let daemon = start(&address, &[]);
+    // A test that a shell has started in the background ignores SIGINT, and so do its children.
+    for (how, signal) in [("--ignore-signal=INT", Signal::TERM), ("--default-signal=INT", Signal::INT)] {
+        let mut command = clean("env");
+        command.args([how, env!("CARGO_BIN_EXE_lapis-nsd"), "--socket", address.as_str()]);
+        let mut daemon = Running::start(command);
+        daemon.read_line("listening");
         assert!(path.exists());
+        if signal == Signal::TERM {
+            send_signal(&daemon, Signal::INT);
+            Daemon::connect(&address).expect("it was told to ignore that one");
+        }
         send_signal(&daemon, signal);
         daemon.wait().expect(0);
         assert!(!path.exists(), "it removes its name");
