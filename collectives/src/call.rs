@@ -246,6 +246,22 @@ fn extent(parts: &Parts<'_>) -> usize {
         .unwrap_or(0)
 }
 
+/// The lengths of edges between a member and itself.
+fn own_edges(edges: &[Edge], me: usize) -> impl Iterator<Item = usize> {
+    edges.iter().filter(move |edge| edge.member == me).map(|edge| edge.len)
+}
+
+/// The lengths at both ends of edges; where one end is missing, no data is.
+fn pairs(
+    mut given: impl Iterator<Item = usize>,
+    mut got: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = (usize, usize)> {
+    std::iter::from_fn(move || match (given.next(), got.next()) {
+        (None, None) => None,
+        (given, got) => Some((given.unwrap_or(0), got.unwrap_or(0))),
+    })
+}
+
 impl Call<'_> {
     /// The same, if it is described by its root and count alone.
     #[inline(always)]
@@ -353,6 +369,7 @@ impl Call<'_> {
                 if let Some(edge) = from.iter().chain(*to).find(|edge| edge.member >= n) {
                     return Err(CollectiveError::Edge { rank: edge.member, members: n });
                 }
+                pairs(own_edges(to, me), own_edges(from, me)).try_for_each(|(given, got)| own(given, got))?;
             }
             Self::Multicast { to, .. } => {
                 if let Some(rank) = to.iter().find(|rank| *rank as usize >= n) {
@@ -419,6 +436,27 @@ mod tests {
         let told = gathered(&[1, 0, 3], Type::U64);
         assert!(told.is_of([8, 0, 24].into_iter()) && !told.is_of([8, 24, 0].into_iter()));
         assert!(format!("{told}").starts_with("allgatherv of 32 bytes in all, lengths #"), "{told}");
+    }
+
+    #[test]
+    fn edges_between_a_member_and_itself_have_two_ends_of_equal_lengths() {
+        let edges = |lens: &[usize]| -> Vec<Edge> {
+            let own = lens.iter().map(|len| Edge { member: 1, start: 0, len: *len });
+            own.chain([Edge { member: 0, start: 0, len: 7 + lens.len() }]).collect()
+        };
+        let check = |to: &[usize], from: &[usize]| {
+            let (to, from) = (edges(to), edges(from));
+            let call = Call::Neighbours { to: &to, from: &from };
+            match call.check(1, 2, 1) {
+                Err(CollectiveError::OwnPart { given, got, .. }) => Some((given, got)),
+                checked => checked.map(|()| None).expect("nothing else is wrong"),
+            }
+        };
+        assert_eq!(check(&[8, 3], &[8, 3]), None);
+        assert_eq!(check(&[2000], &[8]), Some((2000, 8)));
+        assert_eq!(check(&[8, 3], &[3, 8]), Some((8, 3)));
+        assert_eq!((check(&[8, 3], &[8]), check(&[], &[5])), (Some((3, 0)), Some((0, 5))));
+        assert_eq!(check(&[8, 0], &[8]), None, "an edge that has nothing to carry");
     }
 
     #[test]

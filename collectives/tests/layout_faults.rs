@@ -5,7 +5,7 @@
 mod sheets;
 mod support;
 
-use lapis_collectives::{CollectiveError, Operator, Part, Team};
+use lapis_collectives::{CollectiveError, Edge, Operator, Part, Team};
 use sheets::{Blocks, Form, Sheet, exchange};
 use support::{SHM, UDP, job};
 
@@ -50,6 +50,24 @@ fn lists_that_are_no_team_and_lengths_that_are_no_memory_are_refused_in_any_form
         }
         // Nothing was begun by any of that.
         exchange(&team, 1, Form::Waits);
+    });
+}
+
+#[test]
+fn edges_to_oneself_whose_ends_differ_are_refused_before_anything_is_written() {
+    job(2, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let own = |len: usize| [Edge { member: team.rank(), start: 0, len }];
+        let (input, mut output) = ([7u8; 2000], [0u8; 2000]);
+        let ended = team.neighbours(&input, &own(2000), &mut output, &own(8));
+        assert!(matches!(ended, Err(CollectiveError::OwnPart { given: 2000, got: 8, .. })), "{ended:?}");
+        let ended = team.neighbours(&input, &own(8), &mut output, &[]);
+        assert!(matches!(ended, Err(CollectiveError::OwnPart { given: 8, got: 0, .. })), "{ended:?}");
+        assert_eq!(output, [0; 2000]);
+        let mut sheets: Vec<Sheet> = (0..2).map(|at| Sheet::new(2000, at)).collect();
+        let mut part = |at: usize, len: usize| (team.rank(), Part { layout: sheets[at].layout(), len });
+        let ended = team.neighbours_w(vec![part(0, 2000)], vec![part(1, 8)]).err();
+        assert!(matches!(ended, Some(CollectiveError::OwnPart { given: 2000, got: 8, .. })), "{ended:?}");
     });
 }
 
