@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::combine::{By, Combine};
 use crate::element::Element;
-use crate::engine::{Held, Op};
+use crate::engine::{Care, Held, Op};
 use crate::error::{CollectiveError, Result};
 use crate::key::Key;
 use crate::team::Team;
@@ -261,6 +261,7 @@ impl<B> Request<B> {
         unsafe {
             if (*op.as_ptr()).running {
                 (*op.as_ptr()).ending = Some(Box::new(end));
+                (*op.as_ptr()).care = Care::Arrivals;
                 // It may have been possible to go on for a while.
                 team.0.engine.advance_all(&context);
             } else {

@@ -30,7 +30,7 @@ mod wait;
 mod wire;
 
 pub(crate) use memory::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
-pub(crate) use op::Op;
+pub(crate) use op::{Care, Op};
 pub(crate) use search::{Found, Here, begin as discover_memory};
 
 use crate::board::Board;
@@ -109,6 +109,8 @@ struct Inner {
     active: Vec<(NonNull<Op>, NonNull<Members>)>,
     /// Something has come that may let an operation go on.
     attention: bool,
+    /// The operations that no call waits for are being looked after.
+    looking: bool,
     /// The number of operations in the queues of teams, because they use memory.
     in_memory: usize,
     /// Boards of released teams, which others may still read.
@@ -130,6 +132,7 @@ impl Engine {
                 strays: Vec::new(),
                 active: Vec::new(),
                 attention: false,
+                looking: false,
                 in_memory: 0,
                 left: Vec::new(),
                 beginnings: context.beginnings(),
@@ -147,6 +150,13 @@ impl Engine {
                 // SAFETY: it is called under the context's lock.
                 if losses.upgrade().is_some_and(|engine| unsafe { engine.any_unattended() }) {
                     go_on_soon(context);
+                }
+            });
+            let rest = Arc::downgrade(&engine);
+            context.look_after(move |context| {
+                if let Some(engine) = rest.upgrade() {
+                    // SAFETY: it is called under the context's lock.
+                    unsafe { engine.look_after(context) };
                 }
             });
             Ok(engine)
@@ -273,6 +283,31 @@ impl Engine {
     unsafe fn any_unattended(&self) -> bool {
         // SAFETY: the caller's promise; active operations live.
         unsafe { self.inner().active.iter().any(|(op, _)| (*op.as_ptr()).is_unattended()) }
+    }
+
+    /// A call waits for something else, or has made progress for a while: operations that were the
+    /// program's to wait for go on with arrivals until it does.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn look_after(&self, context: &Context) {
+        // SAFETY: the caller's promise; active operations live; references end before anything is
+        // sent.
+        unsafe {
+            let inner = self.inner();
+            let is_waited = |op: &NonNull<Op>| (*op.as_ptr()).care == Care::Wait;
+            // A call that waits for one of them takes the others along.
+            if inner.looking || inner.active.iter().any(|(op, _)| is_waited(op)) {
+                return;
+            }
+            inner.active.iter().for_each(|(op, _)| (*op.as_ptr()).care = Care::Arrivals);
+            if inner.active.is_empty() || !context.is_usable() {
+                return;
+            }
+            inner.looking = true;
+            self.advance_all(context);
+            self.inner().looking = false;
+        }
     }
 
     /// The result of the header handler: operations without a call that waits go on when it has

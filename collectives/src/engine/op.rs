@@ -51,6 +51,17 @@ impl Slot {
     }
 }
 
+/// Who looks after an operation in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// The program, which will wait for it or test it.
+    Program,
+    /// A call that waits for it.
+    Wait,
+    /// Nobody: it goes on with arrivals.
+    Arrivals,
+}
+
 /// Notified of the end of an operation without a call that waits.
 pub(crate) type Ending = Box<dyn FnOnce(&Context, Result<()>) + Send>;
 
@@ -74,6 +85,7 @@ pub(crate) struct Op {
     pub(crate) number: u32,
     pub(crate) next: usize,
     pub(crate) running: bool,
+    pub(crate) care: Care,
     /// Some thread is taking its steps.
     pub(crate) advancing: bool,
     pub(crate) open_receives: u32,
@@ -169,6 +181,7 @@ impl Op {
             number: 0,
             next: 0,
             running: false,
+            care: Care::Program,
             advancing: false,
             open_receives: 0,
             open_sends: 0,
@@ -241,14 +254,15 @@ impl Op {
         (self.number, self.next, self.running) = (number, 0, true);
         (self.open_receives, self.open_sends, self.granted, self.awaited) = (0, 0, 0, 0);
         self.failure = None;
+        self.care = if self.ending.is_some() { Care::Arrivals } else { Care::Program };
         if let Some(rounds) = &mut self.rounds {
             rounds.enter(Reach::Before);
         }
     }
 
-    /// Whether its end is notified without a call that waits.
+    /// Whether it goes on without a call that waits.
     pub(crate) fn is_unattended(&self) -> bool {
-        self.ending.is_some() || self.waker.is_some()
+        self.care == Care::Arrivals
     }
 
     /// Whether it is complete.

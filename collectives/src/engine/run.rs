@@ -437,11 +437,10 @@ unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: b
         if !ok {
             (*op).failure.get_or_insert(Cause::Gone(peer).error());
         }
-        if let Some(waker) = (*op).waker.take() {
-            waker.wake();
-        }
+        let waker = (*op).waker.take();
+        let is_woken = waker.map(std::task::Waker::wake).is_some();
         let ready = (*op).open_sends == 0 || (*op).failure.is_some();
-        if (*op).ending.is_some() && ready && !(*op).advancing {
+        if (*op).is_unattended() && !is_woken && ready && !(*op).advancing {
             // No call waits for it: it goes on where it may send.
             super::go_on_soon(context);
         }

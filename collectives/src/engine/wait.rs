@@ -3,7 +3,7 @@
 use super::op::Act;
 use super::run::post;
 use super::wire::{Header, Kind};
-use super::{Engine, Held, Members, Op};
+use super::{Care, Engine, Held, Members, Op};
 use crate::board::Reach;
 use crate::error::{Cause, CollectiveError, Result};
 use lapis_core::{Context, Error};
@@ -31,6 +31,7 @@ impl Engine {
             // SAFETY: the lock is held; the caller's promise.
             let looks = unsafe {
                 if (*op).running {
+                    (*op).care = Care::Wait;
                     self.advance_all(context);
                 }
                 if !(*op).running {
@@ -182,6 +183,8 @@ impl Engine {
             // SAFETY: the caller's promise; the lock is held.
             unsafe {
                 if (*op).running {
+                    let awaited = (*op).waker.is_some();
+                    (*op).care = if awaited { Care::Arrivals } else { Care::Program };
                     self.ready(context, team, op, &mut Patience::new());
                     self.advance_all(context);
                 }

@@ -8,17 +8,22 @@ use std::sync::{Arc, OnceLock, PoisonError};
 /// See [`Context::watch_peers`](super::Context::watch_peers).
 pub(super) type Watch<C> = dyn Fn(&C, PeerId) + Send + Sync;
 
+/// See [`Context::look_after`](super::Context::look_after).
+pub(super) type Look<C> = dyn Fn(&C) + Send + Sync;
+
 /// What layers keep with a context `C`.
 pub(crate) struct Extensions<C> {
     /// States of layers, by type.
     states: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
     /// Told of the loss of peers.
     pub(super) watch: OnceLock<Box<Watch<C>>>,
+    /// Called by calls that wait or make progress.
+    pub(super) look: OnceLock<Box<Look<C>>>,
 }
 
 impl<C> Default for Extensions<C> {
     fn default() -> Self {
-        Self { states: Mutex::default(), watch: OnceLock::new() }
+        Self { states: Mutex::default(), watch: OnceLock::new(), look: OnceLock::new() }
     }
 }
 

@@ -50,6 +50,13 @@ impl Context {
         let _ = self.shared.extensions.watch.set(Box::new(watch));
     }
 
+    /// Has `look` called before a thread sleeps that waits for anything, and now and then by calls
+    /// that make progress: for what no call waits for. It is called under the lock, and may send.
+    /// It goes with the context, so it must not keep the context. There is one; the first counts.
+    pub fn look_after(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
+        let _ = self.shared.extensions.look.set(Box::new(look));
+    }
+
     /// Whether messages can be sent to a task, as far as is known.
     ///
     /// # Errors
@@ -96,6 +103,14 @@ impl Context {
 }
 
 impl Locked<'_> {
+    /// Lets the layer above look after what no call waits for.
+    #[cold]
+    pub(super) fn look_after_the_rest(&mut self) {
+        if let Some(look) = self.shared().extensions.look.get() {
+            self.out(|context| look(context));
+        }
+    }
+
     /// A peer can't be reached any more, or everything starts again with it.
     #[cold]
     pub(crate) fn tell_watch(&mut self, peer: PeerId) {

@@ -75,6 +75,7 @@ impl Locked<'_> {
         state.peers.vigil.next = now + BETWEEN;
         self.publish_status();
         self.handle_reported_deaths();
+        self.look_after_the_rest();
         if *self.shared().config.notimeout.get() {
             return;
         }

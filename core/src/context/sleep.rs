@@ -20,6 +20,7 @@ impl Locked<'_> {
             self.give_core_away();
             return;
         }
+        self.look_after_the_rest();
         let shared = self.shared();
         if let Some(sleeps) = &shared.hooks.sleeps
             && self.out(|context| sleeps(context))

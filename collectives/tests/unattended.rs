@@ -1,0 +1,89 @@
+//! Requests that nobody waits for at present: they go on while their thread waits for something
+//! else.
+
+mod support;
+
+use lapis_collectives::{Call, Combine, Operator, Request, Team};
+use lapis_core::message::PutArgs;
+use lapis_core::{Context, Counter, Notify, Source};
+use std::ptr::NonNull;
+use support::{SHM, Settings, UDP, job};
+
+fn start(team: &Team, count: usize) -> Request<(Vec<f64>, Vec<f64>)> {
+    let sum: Option<Combine<'static, f64>> = Some(Operator::Sum.into());
+    team.start(&Call::AllReduce { count }, sum, vec![1.0; count], vec![0.0; count]).unwrap()
+}
+
+/// What a task waits for while its request is in progress, and how the other one brings it about.
+type Wait = fn(&Context, &Team, &Counter);
+type Act = fn(&Context, &Team, u64);
+
+fn wait_for_counter(context: &Context, _: &Team, counter: &Counter) {
+    context.wait_counter(counter, 1).unwrap();
+}
+
+fn put_to_counter(context: &Context, _: &Team, counter: u64) {
+    let nothing = [0u8; 8];
+    // SAFETY: the counter is waited for; what is put has no bytes.
+    unsafe {
+        let put = PutArgs {
+            target: 1,
+            remote: counter,
+            source: Source::Contiguous(nothing.as_ptr(), 0),
+            target_counter: counter,
+            origin: Notify::None,
+            completion: Notify::None,
+            checked: false,
+        };
+        context.put(put).unwrap();
+    }
+}
+
+fn wait_for_another(context: &Context, team: &Team, counter: &Counter) {
+    let request = team.start_barrier().unwrap();
+    // SAFETY: the counter is waited for.
+    unsafe { request.count_in(NonNull::from(counter)) };
+    context.wait_counter(counter, 1).unwrap();
+}
+
+fn wait_for_condition(context: &Context, _: &Team, counter: &Counter) {
+    context.wait_until(|| counter.value() == 1).unwrap();
+}
+
+fn fence(context: &Context) {
+    context.gfence().unwrap();
+}
+
+fn goes_on(settings: Settings, count: usize, wait: Wait, act: Act) {
+    job(2, settings, move |context| {
+        let team = Team::world(context).unwrap();
+        let counter = Counter::default();
+        let mut addresses = [0; 2];
+        team.all_gather(&[(&raw const counter).expose_provenance() as u64], &mut addresses).unwrap();
+        for _ in 0..2 {
+            if context.task() == 0 {
+                let mut all = vec![1.0; count];
+                team.all_reduce(&mut all, Operator::Sum).unwrap();
+                assert_eq!(all, vec![2.0; count]);
+                act(context, &team, addresses[1]);
+            } else {
+                let request = start(&team, count);
+                wait(context, &team, &counter);
+                assert_eq!(request.wait().unwrap().1, vec![2.0; count]);
+            }
+        }
+        team.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_request_goes_on_while_its_thread_waits_for_something_that_depends_on_it() {
+    for settings in [SHM, UDP] {
+        for count in [1, 1_000_000] {
+            goes_on(settings, count, wait_for_counter, put_to_counter);
+            goes_on(settings, count, wait_for_condition, put_to_counter);
+            goes_on(settings, count, |context, _, _| fence(context), |context, _, _| fence(context));
+            goes_on(settings, count, wait_for_another, |_, team, _| team.barrier().unwrap());
+        }
+    }
+}
