@@ -1,13 +1,15 @@
 //! Requests that nobody waits for at present: they go on while their thread waits for something
-//! else.
+//! else, and end when a member is silent for too long.
 
 mod support;
 
-use lapis_collectives::{Call, Combine, Operator, Request, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Operator, Request, Team};
 use lapis_core::message::PutArgs;
 use lapis_core::{Context, Counter, Notify, Source};
 use std::ptr::NonNull;
-use support::{SHM, Settings, UDP, job};
+use std::sync::mpsc;
+use std::time::Duration;
+use support::{SHM, Settings, UDP, interrupted_job, job, sleep_on};
 
 fn start(team: &Team, count: usize) -> Request<(Vec<f64>, Vec<f64>)> {
     let sum: Option<Combine<'static, f64>> = Some(Operator::Sum.into());
@@ -85,5 +87,55 @@ fn a_request_goes_on_while_its_thread_waits_for_something_that_depends_on_it() {
             goes_on(settings, count, |context, _, _| fence(context), |context, _, _| fence(context));
             goes_on(settings, count, wait_for_another, |_, team, _| team.barrier().unwrap());
         }
+    }
+}
+
+/// A task looks after a request whose other members do not call for longer than TIMEOUT.
+fn gives_up(settings: Settings, interrupts: bool, look: fn(&Context, &Team) -> CollectiveError) {
+    let body = move |context: &Context| {
+        let team = Team::world(context).unwrap();
+        let other = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        other.barrier().unwrap();
+        if context.task() == 0 {
+            context.set_timeout(Duration::from_secs(1));
+            let ended = look(context, &team);
+            context.set_timeout(Duration::from_secs(900));
+            assert!(matches!(ended, CollectiveError::Silent { task: 1, seconds: 1, .. }), "{ended:?}");
+        }
+        other.barrier().unwrap();
+    };
+    if interrupts { interrupted_job(2, settings, body) } else { job(2, settings, body) }
+}
+
+#[test]
+fn a_request_ends_when_a_member_is_silent_for_too_long_whoever_looks_after_it() {
+    fn tests(_: &Context, team: &Team) -> CollectiveError {
+        let mut request = start(team, 3);
+        loop {
+            match request.test() {
+                Ok(ended) => assert!(!ended),
+                Err(e) => return e,
+            }
+        }
+    }
+    fn is_told(context: &Context, team: &Team) -> CollectiveError {
+        let (tell, told) = mpsc::channel();
+        start(team, 3).then(move |_, ended| tell.send(ended.map(|_| ())).unwrap());
+        let mut got = None;
+        let mut look = || {
+            got = got.take().or_else(|| told.try_recv().ok());
+            got.is_some()
+        };
+        context.wait_until(&mut look).unwrap();
+        got.unwrap().unwrap_err()
+    }
+    fn awaits(_: &Context, team: &Team) -> CollectiveError {
+        sleep_on(start(team, 3)).unwrap_err()
+    }
+    for settings in [SHM, UDP] {
+        gives_up(settings, false, tests);
+        gives_up(settings, false, is_told);
+        gives_up(settings, true, awaits);
     }
 }

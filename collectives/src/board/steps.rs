@@ -224,6 +224,17 @@ impl Rounds {
         }
     }
 
+    /// How far they have come.
+    pub(crate) fn stand(&self) -> (Reach, usize, usize) {
+        let stage = match self.stage {
+            Stage::Between => 0,
+            Stage::Room => 1,
+            Stage::Meeting => 2,
+            Stage::Takes(at) => 3 + at,
+        };
+        (self.reach, self.next, stage)
+    }
+
     /// See [`Plan::passes_on`].
     fn passes_on(&self) -> bool {
         self.plan().is_some_and(|plan| plan.passes_on())

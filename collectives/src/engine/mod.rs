@@ -7,6 +7,7 @@
 //! * `run`: running its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
 //! * `search`: finding the members of the host, and their boards;
+//! * `silence`: how long nothing has come for operations that no call waits for;
 //! * `wait`: waiting for its end, and the effect of a lost member;
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
@@ -25,6 +26,7 @@ mod memory;
 mod op;
 mod run;
 mod search;
+mod silence;
 mod unbuffered;
 mod wait;
 mod wire;

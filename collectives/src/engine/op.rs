@@ -1,6 +1,7 @@
 //! An operation ready to run: a member's steps with tasks in place of ranks, its scratch, and a
 //! slot for each message. It is made once and can be run repeatedly; running allocates nothing.
 
+use super::silence::{Silence, Stand};
 use super::wire::{Header, Kind};
 use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};
@@ -86,6 +87,7 @@ pub(crate) struct Op {
     pub(crate) next: usize,
     pub(crate) running: bool,
     pub(crate) care: Care,
+    pub(crate) silence: Silence,
     /// Some thread is taking its steps.
     pub(crate) advancing: bool,
     pub(crate) open_receives: u32,
@@ -182,6 +184,7 @@ impl Op {
             next: 0,
             running: false,
             care: Care::Program,
+            silence: Silence::default(),
             advancing: false,
             open_receives: 0,
             open_sends: 0,
@@ -263,6 +266,12 @@ impl Op {
     /// Whether it goes on without a call that waits.
     pub(crate) fn is_unattended(&self) -> bool {
         self.care == Care::Arrivals
+    }
+
+    /// How far it has come: another value than before if anything has come for it since.
+    pub(crate) fn stand(&self) -> Stand {
+        let rounds = self.rounds.as_ref().map(|rounds| rounds.stand());
+        (self.number, self.next, self.open_receives, self.open_sends, rounds)
     }
 
     /// Whether it is complete.

@@ -152,17 +152,39 @@ impl Engine {
             if (*op).failure.is_some() || (*team.as_ptr()).over.is_some() || (*op).is_done() {
                 return;
             }
-            let by_messages = (&(*op).rounds).as_ref().is_none_or(|rounds| rounds.reach == Reach::Messages);
-            let awaited = match by_messages {
-                true => (*op).lacks(),
-                false => self.awaited_in_memory(context, team, op, &Patience::new()),
-            };
-            let Some(task) = awaited else { return };
-            let Err(e) = context.reachable(task) else { return };
+            let Some(task) = self.lacks(context, team, op) else { return };
+            let lost = context.reachable(task);
             // Its last publication may have been seen since.
             let head = (&(*team.as_ptr()).memory.queue).front().copied();
-            if by_messages || !head.is_some_and(|head| self.head_can_go(team, head)) {
-                self.failed(op, task, e);
+            if !Self::waits_for_messages(op) && head.is_some_and(|head| self.head_can_go(team, head)) {
+                return;
+            }
+            match lost {
+                Err(e) => self.failed(op, task, e),
+                // A program that has not asked for it yet may have begun it long before its time.
+                Ok(()) if (*op).ending.is_none() && (*op).waker.is_none() => {}
+                Ok(()) => self.note_silence(context, team, op, task),
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; the operation lives.
+    unsafe fn waits_for_messages(op: *mut Op) -> bool {
+        // SAFETY: the caller's promise; the reference ends here.
+        unsafe { (&(*op).rounds).as_ref().is_none_or(|rounds| rounds.reach == Reach::Messages) }
+    }
+
+    /// The task that must do something before an operation can go on.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    unsafe fn lacks(&self, context: &Context, team: NonNull<Members>, op: *mut Op) -> Option<u32> {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            match Self::waits_for_messages(op) {
+                true => (*op).lacks(),
+                false => self.awaited_in_memory(context, team, op, &Patience::new()),
             }
         }
     }
@@ -185,7 +207,13 @@ impl Engine {
                 if (*op).running {
                     let awaited = (*op).waker.is_some();
                     (*op).care = if awaited { Care::Arrivals } else { Care::Program };
-                    self.ready(context, team, op, &mut Patience::new());
+                    let goes_on = self.ready(context, team, op, &mut Patience::new());
+                    if !again
+                        && !goes_on
+                        && let Some(task) = self.lacks(context, team, op)
+                    {
+                        self.note_silence(context, team, op, task);
+                    }
                     self.advance_all(context);
                 }
                 if !(*op).running {
