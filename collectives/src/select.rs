@@ -171,12 +171,12 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algo
 
 fn choose_for(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algorithm {
     let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
+    let reproduces = shape.reproducible && call.folds();
     let fits = |algorithm: Algorithm| match (call, algorithm) {
         // Whoever asks has no memory in common.
         (_, Memory) => false,
         (_, TwoLevels) => {
-            hosts.is_some_and(|hosts| !call.folds() || shape.reorder || hosts.in_order())
-                && !(shape.reproducible && call.folds())
+            hosts.is_some_and(|hosts| !call.folds() || shape.reorder || hosts.in_order()) && !reproduces
         }
         (Call::AllReduce { .. } | Call::ReduceScatter { .. }, Ring | Halves) if !shape.reorder => false,
         (Call::AllGather { .. }, Doubling) => shape.n.is_power_of_two(),
@@ -185,7 +185,9 @@ fn choose_for(call: &Call<'_>, shape: &Shape<'_>, overrides: &Overrides) -> Algo
         }
         _ => true,
     };
-    if let Some(wish) = overrides.for_call(call, shape).filter(|wish| fits(*wish)) {
+    // Reproducible is what does not depend on the job's settings either.
+    let wish = overrides.for_call(call, shape).filter(|wish| fits(*wish) && !reproduces);
+    if let Some(wish) = wish {
         return wish;
     }
     let bytes = call.count() as usize * shape.size;

@@ -123,3 +123,28 @@ proptest! {
         trial.check();
     }
 }
+
+#[test]
+fn no_file_or_variable_changes_the_schedule_of_reproducible_reductions() {
+    let text = "allreduce=ring,reduce=chain,reduce_scatter=ring,barrier=two-levels,allgather=ring";
+    let wishes = Overrides::parse(text).unwrap();
+    let shape = |reproducible| Shape { me: 0, n: 8, hosts: None, size: 8, reorder: true, reproducible };
+    let chosen = |call: &Call<'_>, reproducible| {
+        let by = |overrides: &Overrides| select::choose(call, &shape(reproducible), overrides).name();
+        (by(&wishes), by(&Overrides::default()))
+    };
+    let counts = [4; 8];
+    let folding = [
+        Call::Reduce { root: 1, count: 30 },
+        Call::AllReduce { count: 30 },
+        Call::ReduceScatter { counts: &counts },
+        Call::ReduceScatterBlock { count: 4 },
+    ];
+    for call in &folding {
+        let (wished, own) = chosen(call, true);
+        assert_eq!(wished, own, "{call:?}");
+        let (wished, own) = chosen(call, false);
+        assert_ne!(wished, own, "{call:?}");
+    }
+    assert_eq!(chosen(&Call::AllGather { count: 1 }, true), ("ring", "doubling"));
+}
