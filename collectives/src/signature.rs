@@ -31,7 +31,7 @@ pub(crate) const NAMES: [&str; 18] = [
 /// ```
 ///
 /// Calls with a list of lengths that all members give have all bytes, and in place of a root a
-/// digest of the list.
+/// digest of the list. What does not fit in its bits is mixed into them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(crate) u64);
 
@@ -50,7 +50,7 @@ impl Signature {
     /// are any.
     pub(crate) fn new(operation: u64, of: Option<u64>, by: Option<Operator>, root: u64, bytes: u64) -> Self {
         let (of, operator) = (of.unwrap_or(ANY_TYPE), by.map_or(NO_OPERATOR, |by| by as u64));
-        let (root, bytes) = (root & 0xffff, bytes & 0xffff_ffff);
+        let (root, bytes) = (squeezed(root, OPERATOR - ROOT), squeezed(bytes, ROOT));
         Self(operation << OPERATION | of << TYPE | operator << OPERATOR | root << ROOT | bytes)
     }
 
@@ -67,7 +67,7 @@ impl Signature {
     /// Whether it is of a call with these lengths in bytes, by rank.
     pub(crate) fn is_of(self, lengths: impl Iterator<Item = u64>) -> bool {
         let (bytes, root) = digest(lengths);
-        self.has_lengths() && self.0 & ((1 << OPERATOR) - 1) == root << ROOT | bytes & 0xffff_ffff
+        self.has_lengths() && self.0 & ((1 << OPERATOR) - 1) == root << ROOT | squeezed(bytes, ROOT)
     }
 
     /// The operation's name.
@@ -76,9 +76,18 @@ impl Signature {
     }
 }
 
+/// An odd number without a pattern.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number as it is if so many bits hold it; others differ from it and from each other, but for
+/// one in as many as there are.
+fn squeezed(number: u64, bits: u32) -> u64 {
+    let mixed = (number >> bits).wrapping_mul(MIX) >> (64 - bits);
+    (number ^ mixed) & ((1 << bits) - 1)
+}
+
 /// All bytes of a list of lengths, and 16 bits that tell it from most others, of other order, too.
 pub(crate) fn digest(lengths: impl Iterator<Item = u64>) -> (u64, u64) {
-    const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let next = |(all, mixed): (u64, u64), len: u64| {
         (all.wrapping_add(len), (mixed.rotate_left(25) ^ len).wrapping_mul(MIX))
     };
@@ -89,7 +98,7 @@ pub(crate) fn digest(lengths: impl Iterator<Item = u64>) -> (u64, u64) {
 impl std::fmt::Display for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = self.0;
-        let (bytes, root) = (word & 0xffff_ffff, word >> ROOT & 0xffff);
+        let (bytes, root) = (word & ((1 << ROOT) - 1), word >> ROOT & 0xffff);
         match self.has_lengths() {
             true => write!(f, "{} of {bytes} bytes in all, lengths #{root:04x}", self.name())?,
             false => write!(f, "{} of {bytes} bytes, root {root}", self.name())?,
@@ -101,5 +110,25 @@ impl std::fmt::Display for Signature {
             Some(by) => write!(f, ", operator {by:?}"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_roots_of_any_size_are_told_from_each_other() {
+        let of = |root: u64, bytes: u64| Signature::new(1, None, None, root, bytes);
+        let lengths = [8, 8 + (1 << 32), 8 + (2 << 32), 8 + (4 << 32), 8 + (1 << 40), 8 + (1 << 62)];
+        let roots = [3, 3 + (1 << 16), 3 + (2 << 16), 3 + (1 << 20), 3 + (1 << 31)];
+        let all: Vec<_> = lengths.iter().flat_map(|len| roots.map(|root| of(root, *len))).collect();
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(one), "{one} twice");
+        }
+        assert_eq!(of(3, 5 << 30).to_string(), "broadcast of 5368709120 bytes, root 3");
+        let many = [1 << 33, 1 << 33, 1 << 33];
+        let (bytes, root) = digest(many.into_iter());
+        assert!(Signature::new(11, None, None, root, bytes).is_of(many.into_iter()));
     }
 }
