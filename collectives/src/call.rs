@@ -235,15 +235,10 @@ impl Signature {
     }
 }
 
-/// How far parts reach.
-fn extent(parts: &Parts<'_>) -> usize {
-    parts
-        .counts
-        .iter()
-        .zip(parts.starts)
-        .map(|(count, start)| start.saturating_add(*count))
-        .max()
-        .unwrap_or(0)
+/// How far places reach, of a start and a length each; those `without` a length, too, or not.
+fn extent(places: impl Iterator<Item = (usize, usize)>, without: bool) -> usize {
+    let counts = places.filter(|(_, len)| without || *len > 0);
+    counts.map(|(start, len)| start.saturating_add(len)).max().unwrap_or(0)
 }
 
 /// The lengths of edges between a member and itself.
@@ -311,12 +306,24 @@ impl Call<'_> {
     /// The elements of input and output that the member at rank `me` of `n` needs. The call has
     /// been checked.
     pub fn needs(&self, me: usize, n: usize) -> (usize, usize) {
+        self.reaches(me, n, false)
+    }
+
+    /// The same; the places of parts and edges that have no elements count, or not.
+    pub(crate) fn reaches(&self, me: usize, n: usize, without: bool) -> (usize, usize) {
         let at = |root: usize, len: usize| if me == root { len } else { 0 };
-        let end = |edges: &[Edge]| edges.iter().map(|e| e.start.saturating_add(e.len)).max().unwrap_or(0);
+        let end = |edges: &[Edge]| extent(edges.iter().map(|edge| (edge.start, edge.len)), without);
+        let extent = |parts: &Parts<'_>| {
+            extent(parts.starts.iter().copied().zip(parts.counts.iter().copied()), without)
+        };
         let known = |parts: &Option<Parts<'_>>| parts.as_ref().map_or(0, extent);
         match *self {
             Self::Barrier => (0, 0),
-            Self::Broadcast { count, .. } | Self::Multicast { count, .. } => (0, count),
+            Self::Broadcast { count, .. } => (0, count),
+            Self::Multicast { root, to, count } => {
+                let takes_part = me == root || to.rank(me as u32).is_some();
+                (0, if takes_part { count } else { 0 })
+            }
             Self::Reduce { root, count } => (count, at(root, count)),
             Self::AllReduce { count } | Self::Scan { count } | Self::ExScan { count } => (count, count),
             Self::ReduceScatter { counts } => (counts.iter().sum(), counts[me]),
@@ -383,7 +390,8 @@ impl Call<'_> {
             |count: usize| count.checked_mul(size)?.checked_mul(n).filter(|b| *b <= isize::MAX as usize);
         let count = match self.lengths().map_or(Some(0), sum) {
             Some(sum) => {
-                let (input, output) = self.needs(me, n);
+                // Places without elements are computed, too.
+                let (input, output) = self.reaches(me, n, true);
                 (self.count() as usize).max(sum / n).max(input / n).max(output / n)
             }
             None => usize::MAX / n,
@@ -457,6 +465,24 @@ mod tests {
         assert_eq!(check(&[8, 3], &[3, 8]), Some((8, 3)));
         assert_eq!((check(&[8, 3], &[8]), check(&[], &[5])), (Some((3, 0)), Some((0, 5))));
         assert_eq!(check(&[8, 0], &[8]), None, "an edge that has nothing to carry");
+    }
+
+    #[test]
+    fn who_takes_no_part_in_a_multicast_and_parts_without_elements_need_no_memory() {
+        let to = Group::from_list(&[1, 3]).expect("two members");
+        let call = Call::Multicast { root: 2, to: &to, count: 5 };
+        assert_eq!([0, 1, 2, 3].map(|me| call.needs(me, 4).1), [0, 5, 5, 5]);
+        let parts = Parts { counts: &[0, 2, 0], starts: &[90, 3, 7] };
+        let edge = |start, len| Edge { member: 0, start, len };
+        let edges = [edge(40, 0), edge(1, 2)];
+        assert_eq!(Call::AllGatherV { parts }.needs(1, 3), (2, 5));
+        assert_eq!(Call::AllToAllV { give: parts, get: parts }.needs(1, 3), (5, 5));
+        assert_eq!(Call::GatherV { root: 1, mine: 2, parts: Some(parts) }.needs(1, 3), (2, 5));
+        assert_eq!(Call::Neighbours { from: &edges, to: &[edge(9, 0)] }.needs(0, 1), (0, 3));
+        // Their places are computed all the same.
+        let wild = Parts { counts: &[0, 2, 0], starts: &[usize::MAX / 2, 3, 7] };
+        let refused = Call::AllToAllV { give: wild, get: parts }.check(1, 3, 4);
+        assert!(matches!(refused, Err(CollectiveError::Overflow { .. })), "{refused:?}");
     }
 
     #[test]

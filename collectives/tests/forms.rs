@@ -4,7 +4,7 @@
 mod support;
 
 use lapis_collectives::{
-    By, Call, CollectiveError, Combine, Element, Operator, Parts, Persistent, Team, Type,
+    By, Call, CollectiveError, Combine, Element, Group, Operator, Parts, Persistent, Team, Type,
 };
 use lapis_core::{Context, Counter};
 use std::ptr::NonNull;
@@ -212,6 +212,33 @@ fn an_exchange_of_unequal_parts_in_place_reads_before_it_writes() {
             [2, 1, 0].into_iter().flat_map(|from| [0, 1].map(|i| from * 10 + me * 2 + i)).collect();
         assert_eq!(data, expected);
     });
+}
+
+#[test]
+fn who_takes_no_part_and_parts_without_elements_need_no_memory() {
+    for settings in [SHM, UDP] {
+        job(3, settings, |context| {
+            let team = Team::world(context).unwrap();
+            let me = team.rank();
+            // Before shared memory has been looked for, and afterwards.
+            for _ in 0..2 {
+                let to = Group::from_list(&[2]).unwrap();
+                let call = Call::Multicast { root: 0, to: &to, count: 3 };
+                let data = vec![me as u64; if me == 1 { 0 } else { 3 }];
+                let none = None::<Combine<'static, u64>>;
+                let (_, got) = team.start(&call, none, vec![], data).unwrap().wait().unwrap();
+                assert_eq!(got, vec![0; if me == 1 { 0 } else { 3 }]);
+                // The second member has nothing to do with the others.
+                let counts = [0, 1, 2].map(|other| usize::from(me != 1 && other != 1));
+                let starts = [if me == 1 { 900 } else { 0 }, 900, if me == 1 { 900 } else { 1 }];
+                let parts = Parts { counts: &counts, starts: &starts };
+                let mine = vec![me as u64; if me == 1 { 0 } else { 2 }];
+                let mut got = mine.clone();
+                team.all_to_all_v(&mine, parts, &mut got, parts).unwrap();
+                assert_eq!(got, if me == 1 { vec![] } else { vec![0, 2] });
+            }
+        });
+    }
 }
 
 #[test]
