@@ -1465,13 +1465,13 @@ pub const LAPIS_MIN_AT: c_uint = 5;
 /// the maximum and its location, the first of several
 pub const LAPIS_MAX_AT: c_uint = 6;
 
-/// logical: the result is 0 or 1
+/// logical: of two operands and more, the result is 0 or 1; a single one stays as it is
 pub const LAPIS_AND: c_uint = 7;
 
-/// logical
+/// logical, as LAPIS_AND
 pub const LAPIS_OR: c_uint = 8;
 
-/// logical
+/// logical, as LAPIS_AND
 pub const LAPIS_XOR: c_uint = 9;
 
 /// bitwise
