@@ -424,3 +424,32 @@ fn calls_that_differ_in_way_and_form_are_told() {
         }
     }
 }
+
+#[test]
+fn members_that_name_different_roots_are_told_though_nobody_waits() {
+    type Act = fn(&Team, usize) -> Result<(), CollectiveError>;
+    let acts: [Act; 3] = [
+        |team, root| team.broadcast(&mut [1u64; 3], root),
+        |team, root| team.scatter(&[1u64; 9], &mut [0; 3], root),
+        |team, root| {
+            let none = None::<Combine<'static, u64>>;
+            let request = team.start(&Call::Broadcast { root, count: 3 }, none, vec![], vec![1; 3])?;
+            request.wait().map(|_| ())
+        },
+    ];
+    for act in acts {
+        job(3, UDP, move |context| {
+            let team = Team::world(context).unwrap();
+            team.barrier().unwrap();
+            // Each one is the root, sends, and may have ended before anything comes.
+            let ended = act(&team, team.rank());
+            let told = |ended: &Result<(), CollectiveError>| {
+                matches!(ended, Err(CollectiveError::Mismatch { .. } | CollectiveError::Broken { .. }))
+            };
+            assert!(ended.is_ok() || told(&ended), "{ended:?}");
+            let ended = team.barrier();
+            assert!(told(&ended), "{ended:?}");
+            Team::world(context).unwrap().barrier().unwrap();
+        });
+    }
+}

@@ -69,8 +69,14 @@ impl Engine {
             let Some(&(op, _)) = found else {
                 let blocking = (*members).memory.blocking == Some(header.number);
                 if wire::before(header.number, (*members).next) && !blocking {
-                    // It belongs to an operation that failed here.
-                    return Delivery::bury();
+                    // It belongs to an operation that failed here, or ended without it: of another
+                    // call. Announcements may come after what they announce.
+                    if header.kind == Kind::Long {
+                        return Delivery::bury();
+                    }
+                    (*members).over.get_or_insert(Cause::Broken(source));
+                    self.inner().attention = true;
+                    return self.go_on_later();
                 }
                 return self.keep_early(members, message, header, data);
             };
@@ -238,6 +244,26 @@ impl Engine {
                 // Its receiver may have been reached while it arrived in pieces.
                 self.inner().attention = true;
             }
+        }
+    }
+
+    /// Drops what has come for an operation that has ended without it. Unless it only announces
+    /// data, it belongs to another call.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn clear_early(&self, team: NonNull<Members>, number: u32) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let members = team.as_ptr();
+            let other = |letter: &&Letter| letter.header.number == number && letter.header.kind != Kind::Long;
+            if let Some(source) = (&(*members).early).iter().find(other).map(|letter| letter.source) {
+                (*members).over.get_or_insert(Cause::Broken(source));
+                self.inner().attention = true;
+            }
+            (&mut (*members).early).retain(|letter| letter.header.number != number);
         }
     }
 

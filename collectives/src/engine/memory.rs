@@ -88,8 +88,10 @@ impl Engine {
             let members = team.as_ptr();
             (*members).memory.busy = false;
             let number = (*members).memory.blocking.take();
-            if !(&(*members).early).is_empty() {
-                (&mut (*members).early).retain(|letter| Some(letter.header.number) != number);
+            if !(&(*members).early).is_empty()
+                && let Some(number) = number
+            {
+                self.clear_early(team, number);
             }
             if !(&(*members).memory.queue).is_empty() {
                 self.advance_all(context);

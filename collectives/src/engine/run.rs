@@ -102,6 +102,9 @@ impl Engine {
                 (*op).next += 1;
             }
             (*op).advancing = false;
+            if (*op).is_done() && (*op).failure.is_none() {
+                self.meets_other_call(team, op);
+            }
             if (*op).is_unattended() {
                 self.find_lost(context, team, op);
             }
@@ -155,6 +158,9 @@ impl Engine {
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
             if (&(*op).rounds).is_some() {
                 self.leave_line(team, op);
+            }
+            if !(&(*team.as_ptr()).early).is_empty() {
+                self.clear_early(team, (*op).number);
             }
             if let Some(waker) = (*op).waker.take() {
                 waker.wake();
@@ -368,22 +374,31 @@ impl Engine {
     ) -> Option<Letter> {
         // SAFETY: the caller's promise; nothing below calls out.
         unsafe {
-            let early = &mut (*team.as_ptr()).early;
-            if early.is_empty() {
+            if self.meets_other_call(team, op) {
                 return None;
             }
-            let number = (*op).number;
-            let other =
-                early.iter().find(|l| l.header.number == number && l.header.signature != (*op).signature.0);
-            if let Some(letter) = other {
-                let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
-                (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
-                return None;
-            }
+            let (early, number) = (&mut (*team.as_ptr()).early, (*op).number);
             let found = early.iter().position(|l| {
                 (l.source, l.header.number, l.header.tag, l.header.kind) == (task, number, tag, kind)
             });
             found.map(|at| early.swap_remove(at))
+        }
+    }
+
+    /// Whether a message of another call with the operation's number has come, which becomes its
+    /// failure.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn meets_other_call(&self, team: NonNull<Members>, op: *mut Op) -> bool {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            let (early, number, mine) = (&(*team.as_ptr()).early, (*op).number, (*op).signature.0);
+            let other = early.iter().find(|l| l.header.number == number && l.header.signature != mine);
+            let Some(letter) = other else { return false };
+            let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
+            (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
+            true
         }
     }
 
