@@ -119,6 +119,21 @@ fn teams_of_a_task_that_dies_are_over_and_others_go_on() {
     }
 }
 
+#[test]
+fn fences_do_not_wait_for_vectors_that_will_never_come() {
+    let program = job_program("lost_gets");
+    for transport in transports() {
+        for fence in ["fence", "gfence"] {
+            let job = Job::of(2).env("LAPIS_TRANSPORT", transport).option("--keep-going");
+            let end = job.clone().arg("death").arg(fence).run(&program);
+            assert_eq!(end.code(), Some(128 + 9), "{transport}, {fence}: {}", end.stderr());
+            assert_eq!(end.stdout().matches("went on").count(), 1, "{transport}: {}", end.stderr());
+            let end = job.arg("purge").arg(fence).run(&program).success();
+            assert_eq!(end.stdout().matches("went on").count(), 2, "{transport}: {}", end.stderr());
+        }
+    }
+}
+
 /// TIMEOUT is a quarter of an hour, of which nobody waits for the end.
 #[test]
 fn survivors_hear_at_once_of_a_death_that_the_launcher_knows_of() {

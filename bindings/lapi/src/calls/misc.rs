@@ -40,7 +40,15 @@ pub(crate) unsafe extern "C" fn fence(hndl: lapi_handle_t) -> c_int {
 fn complete(instance: &Instance, name: &'static str) -> Outcome {
     let gets = instance.gets.mark();
     instance.context.fence().map_err(of_wait(name))?;
-    instance.context.wait_until(|| instance.gets.done(gets)).map_err(of_wait(name))
+    let mut lost = Ok(());
+    let ended = || match instance.gets.done(&instance.context, gets) {
+        Ok(done) => done,
+        Err(error) => {
+            lost = Err(error);
+            true
+        }
+    };
+    instance.context.wait_until(ended).and(lost).map_err(of_wait(name))
 }
 
 //= LAPI Guide, LAPI_Gfence, fences and synchronizes all tasks

@@ -56,7 +56,10 @@ pub(crate) unsafe fn send(
     }
     let description = target.description()?;
     let completion = told.handler.map(|function| raw(function, told.argument));
-    let number = instance.gets.add(Get { target: tgt, origin: Some(origin), completion });
+    // Before the request goes out: if the target purges this task meanwhile, a fence says so rather
+    // than wait for an answer to what is lost.
+    let life = context.beginnings_with(tgt);
+    let number = instance.gets.add(Get { target: tgt, life, origin: Some(origin), completion });
     let header: Vec<u8> = [shape_word(vec_type, count), number, tgt_cntr, told.counter.addr() as u64]
         .iter()
         .flat_map(|word| word.to_le_bytes())

@@ -2,8 +2,8 @@
 
 use super::layout::Layout;
 use crate::sync::lock;
-use lapis_core::CompletionHandler;
 use lapis_core::sync::blocking::Mutex;
+use lapis_core::{CompletionHandler, Context, Error};
 use std::collections::BTreeMap;
 
 /// Gets whose answer has not arrived, by number.
@@ -18,6 +18,8 @@ pub(super) struct Numbered {
 
 pub(super) struct Get {
     pub(super) target: u32,
+    /// How often everything had started again with the target: an answer belongs to one beginning.
+    pub(super) life: u32,
     /// Where the data goes; taken when the answer begins to arrive.
     pub(super) origin: Option<Layout>,
     pub(super) completion: Option<CompletionHandler>,
@@ -42,8 +44,21 @@ impl Pending {
     }
 
     /// Whether all gets before the mark have ended.
-    pub(crate) fn done(&self, mark: u64) -> bool {
-        lock(&self.0).gets.first_key_value().is_none_or(|(number, _)| *number >= mark)
+    ///
+    /// # Errors
+    /// The oldest one will never end: its target is gone, or everything has started again with it.
+    /// What was lost with an earlier life of a target is given up, so that this is told once; of
+    /// one that is gone, every fence says so.
+    pub(crate) fn done(&self, context: &Context, mark: u64) -> Result<bool, Error> {
+        let of = |(number, get): (&u64, &Get)| (*number < mark).then_some((get.target, get.life));
+        // Not with the list locked: whoever takes an answer has the context's lock, then this one.
+        let oldest = lock(&self.0).gets.first_key_value().and_then(of);
+        let Some((target, life)) = oldest else { return Ok(true) };
+        if context.beginnings_with(target) == life {
+            return context.reachable(target).map(|()| false);
+        }
+        lock(&self.0).gets.retain(|_, get| (get.target, get.life) != (target, life));
+        context.reachable(target).and(Err(Error::PurgedBy { task: target }))
     }
 
     /// Gives up the gets from a task that is purged.
