@@ -37,7 +37,7 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
-    late, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
+    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
     vectors, xfer,
 }
 

@@ -139,6 +139,12 @@ impl Context {
     pub(crate) fn call_completion_handler(&self, handler: CompletionHandler) {
         match handler {
             CompletionHandler::Closure(f) => f(self),
+            // No message waits for the answer here.
+            CompletionHandler::Ask(mut ask) => {
+                if let Some((Some(handler), _)) = ask(self) {
+                    self.call_completion_handler(handler);
+                }
+            }
             CompletionHandler::Raw { function, argument } => match self.shared.hooks.completion {
                 // SAFETY: the interface that made the handler knows what its words are.
                 Some(call) => unsafe { call(self, function, argument) },

@@ -66,7 +66,13 @@ pub enum CompletionHandler<C> {
     },
     /// A closure.
     Closure(Box<dyn FnOnce(&C) + Send>),
+    /// In a [`Delivery`]: asked when all data is there, in the thread that received it.
+    Ask(Box<Ask<C>>),
 }
+
+/// Says what completes a message and where that runs, or `None`: as with [`Delivery::drop`], the
+/// message is treated as if its last packet had not arrived, and the question comes again later.
+pub type Ask<C> = dyn FnMut(&C) -> Option<(Option<CompletionHandler<C>>, Run)> + Send;
 
 // SAFETY: `Raw` stands for a C function that LAPI's contract runs on a handler thread.
 unsafe impl<C> Send for CompletionHandler<C> {}
@@ -80,7 +86,7 @@ pub struct Delivery<C> {
     pub drop: bool,
     /// What to run when all data is there.
     pub completion: Option<CompletionHandler<C>>,
-    /// Where to run it.
+    /// Where to run it. Of [`CompletionHandler::Ask`] the answer says so.
     pub run: Run,
 }
 

@@ -224,16 +224,20 @@ impl Locked<'_> {
     /// A message's data is all there: count it, run or queue its completion handler, answer.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, source: PeerId, arrival: Arrival) {
-        self.delivered(source, arrival.message);
         match arrival.completion {
             None => {
+                self.delivered(source, arrival.message);
                 // SAFETY: the origin handed back an address that this task gave out.
                 unsafe { self.count_at(arrival.target_counter, source) };
                 if let Some(operation) = arrival.reply {
                     self.reply_packet(source, &Header::new(Kind::Complete, 0, operation), &[]);
                 }
             }
+            Some(CompletionHandler::Ask(ask)) => {
+                self.ask(source, Arrival { completion: None, ..arrival }, ask);
+            }
             Some(handler) => {
+                self.delivered(source, arrival.message);
                 let inline = match arrival.run {
                     Run::Thread => false,
                     Run::Inline => true,

@@ -67,6 +67,9 @@ impl Locked<'_> {
             if !self.receiving.dropped.is_empty() {
                 self.redeliver_dropped();
             }
+            if !self.receiving.unaccepted.is_empty() {
+                self.ask_again();
+            }
         }
     }
 

@@ -1,8 +1,9 @@
-//! Calling the header handler of a message: one of the table, or one that its address names.
+//! Calling the header handler of a message: one of the table, or one that its address names. And
+//! asking it once more when all data is there, if it has left open whether it accepts the message.
 
-use crate::context::{Delivery, Handler, Locked};
+use crate::context::{Arrival, CompletionHandler, Context, Delivery, Handler, Locked};
 use crate::error::Error;
-use crate::handlers::{Incoming, TABLE_END};
+use crate::handlers::{Ask, Incoming, TABLE_END};
 use crate::transport::PeerId;
 
 impl Locked<'_> {
@@ -40,6 +41,31 @@ impl Locked<'_> {
         // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
         // trust each other's.
         self.out(|context| unsafe { call(context, address, incoming) })
+    }
+
+    /// All data of a message is there: asks whether it is accepted.
+    #[cold]
+    pub(super) fn ask(&mut self, source: PeerId, arrival: Arrival, mut ask: Box<Ask<Context>>) {
+        // As for any header handler.
+        self.dispatching += 1;
+        let answer = self.out(|context| ask(context));
+        self.dispatching -= 1;
+        match answer {
+            Some((completion, run)) => self.arrived(source, Arrival { completion, run, ..arrival }),
+            None => {
+                let completion = Some(CompletionHandler::Ask(ask));
+                self.receiving.unaccepted.push_back((source, Arrival { completion, ..arrival }));
+            }
+        }
+    }
+
+    /// Gives messages that were not accepted another chance.
+    #[cold]
+    pub(super) fn ask_again(&mut self) {
+        for _ in 0..self.receiving.unaccepted.len() {
+            let Some((source, arrival)) = self.receiving.unaccepted.pop_front() else { return };
+            self.arrived(source, arrival);
+        }
     }
 
     #[cold]

@@ -15,6 +15,8 @@ pub(crate) struct Receiving<C> {
     pub(crate) fetches: Vec<Fetch<C>>,
     /// Packets that a header handler dropped; they come again.
     pub(crate) dropped: VecDeque<(PeerId, Box<[u8]>)>,
+    /// Messages all of whose data is here and that were not accepted; the question comes again.
+    pub(crate) unaccepted: VecDeque<(PeerId, Arrival<C>)>,
     /// Messages whose receiving has ended, for LAPI_Msgpoll.
     pub(crate) ended: u64,
 }
@@ -55,6 +57,7 @@ impl<C> Receiving<C> {
             pulls: VecDeque::new(),
             fetches: Vec::new(),
             dropped: VecDeque::new(),
+            unaccepted: VecDeque::new(),
             ended: 0,
         }
     }
@@ -62,7 +65,7 @@ impl<C> Receiving<C> {
     /// Not 0 if something advances with progress.
     #[inline(always)]
     pub(super) fn waiting(&self) -> usize {
-        self.pulls.len() | self.dropped.len()
+        self.pulls.len() | self.dropped.len() | self.unaccepted.len()
     }
 
     /// Drops what has come of a peer's, but for messages that are being put together, and for what
@@ -70,5 +73,6 @@ impl<C> Receiving<C> {
     pub(crate) fn drop_peer(&mut self, peer: PeerId) {
         self.pulls.retain(|pull| pull.peer != peer);
         self.dropped.retain(|(from, _)| *from != peer);
+        self.unaccepted.retain(|(from, _)| *from != peer);
     }
 }

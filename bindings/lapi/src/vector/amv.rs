@@ -1,20 +1,20 @@
 //! Active messages from a vector to a vector.
 
-use super::description::{described, plainly, shape_of, shape_word, source, words};
+use super::description::{Described, behind, plainly, shape_of, shape_word, source, words};
 use super::layout::{Layout, Side, Stream, View, in_bytes};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
 use crate::handlers::address::{handler_address, raise_later};
 use crate::handlers::call::{return_info, run_of};
 use crate::handlers::internal::AMV;
-use crate::handlers::notify::{completion as run_completion, raw};
+use crate::handlers::notify::raw;
 use crate::handles::{self, Instance};
 use crate::sync::lock;
 use lapis_core::handlers::Incoming;
-use lapis_core::message::AmSend;
+use lapis_core::message::{AmSend, Destination, Scatter};
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
-use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_int, c_uint, c_ulong};
 use std::sync::Arc;
 
 /// An active message whose data a vector gives.
@@ -54,6 +54,7 @@ pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome 
 }
 
 /// The program's header handler with what it is given.
+#[derive(Clone)]
 struct Call {
     handle: lapi_handle_t,
     /// Address that handlers are given.
@@ -107,35 +108,55 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         // The usual case: the handler runs now, so its request is known now.
         let in_packet = incoming.data().and_then(|data| data.get(need as usize..));
         let (layout, asked) = context.lending_held(|| call.run(&incoming.first[..need as usize], in_packet));
-        let mut delivery = plainly(described(need, incoming.first, move |_| layout));
-        delivery.completion = asked
-            .completion
-            .map(|(function, argument)| raw(function, std::ptr::with_exposed_provenance_mut(argument)));
-        delivery.run = asked.run;
-        delivery.drop = asked.drop;
+        let mut delivery = plainly(behind(need, layout));
+        (delivery.completion, delivery.run, delivery.drop) = (asked.completion(), asked.run, asked.drop);
         return Some(delivery);
     }
-    // The list of lengths takes more than a packet: the handler runs when it is there. By then it
-    // is too late to drop a packet, and the completion handler runs on a thread of its own,
-    // whatever the handler would prefer.
+    Some(late(need, call))
+}
+
+/// The list of lengths takes more than a packet: the handler runs when it is there. What a handler
+/// does not accept yet is kept, and the handler asked again when all of the message is here.
+fn late(need: u64, call: Call) -> Delivery {
     let asked: Arc<Mutex<Requested>> = Arc::default();
-    let later = Arc::clone(&asked);
-    let into = described(need, incoming.first, move |bytes| {
-        let (layout, asked) = call.run(bytes, None);
-        *lock(&later) = asked;
-        layout
-    });
-    let run = move |context: &Context| {
-        if let Some((function, argument)) = lock(&asked).completion.take() {
-            let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
-            // SAFETY: the header handler gave both.
-            unsafe { run_completion(context, function as usize, argument) };
-        }
+    let answer = Arc::clone(&asked);
+    let build = move |list: &[u8]| {
+        // No handler runs before the program has its handle.
+        let context = &handles::live_or_ending(call.handle).ok()?.context;
+        let (layout, asked) = context.lending_held(|| call.clone().run(list, None));
+        let accepted = !asked.drop;
+        *lock(&answer) = asked;
+        accepted.then_some(layout)
     };
-    let mut delivery = plainly(into);
-    delivery.completion = Some(CompletionHandler::Closure(Box::new(run)));
-    delivery.run = Run::Thread;
-    Some(delivery)
+    let data = Arc::new(Mutex::new(Described::new(need, build)));
+    let into = Destination::Scatter(Box::new(Late(Arc::clone(&data))));
+    let ask = move |_: &Context| {
+        // SAFETY: by the guide, the program's handler returns a vector that can be written to until
+        // the message has arrived.
+        let accepted = unsafe { lock(&data).settle() };
+        accepted.then(|| {
+            let asked = std::mem::take(&mut *lock(&asked));
+            (asked.completion(), asked.run)
+        })
+    };
+    Delivery { completion: Some(CompletionHandler::Ask(Box::new(ask))), ..plainly(into) }
+}
+
+/// The data of a message whose handler runs late.
+struct Late(Arc<Mutex<Described>>);
+
+impl Scatter for Late {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        // SAFETY: the caller's promise.
+        unsafe { lock(&self.0).write(position, bytes) };
+    }
+}
+
+impl Requested {
+    fn completion(&self) -> Option<CompletionHandler> {
+        let (function, argument) = self.completion?;
+        Some(raw(function, std::ptr::with_exposed_provenance_mut(argument)))
+    }
 }
 
 impl Call {

@@ -39,20 +39,17 @@ pub(super) unsafe fn source(context: &Context, stream: Stream, user_header: usiz
 pub(crate) fn described(
     need: u64,
     first: &[u8],
-    build: impl FnOnce(&[u8]) -> Layout + Send + 'static,
+    mut build: impl FnMut(&[u8]) -> Layout + Send + 'static,
 ) -> Destination {
-    let need = need as usize;
-    if first.len() >= need {
-        let layout = build(&first[..need]);
-        return Destination::Scatter(Box::new(Behind { skip: need as u64, layout }));
+    match first.get(..need as usize) {
+        Some(description) => behind(need, build(description)),
+        None => Destination::Scatter(Box::new(Described::new(need, move |bytes| Some(build(bytes))))),
     }
-    Destination::Scatter(Box::new(Described {
-        missing: need,
-        bytes: vec![0; need],
-        build: Some(Box::new(build)),
-        layout: None,
-        early: Vec::new(),
-    }))
+}
+
+/// Delivers data behind a description of `need` bytes that has led to this layout.
+pub(super) fn behind(need: u64, layout: Layout) -> Destination {
+    Destination::Scatter(Box::new(Behind { skip: need, layout }))
 }
 
 /// A delivery without completion handler.
@@ -75,17 +72,43 @@ impl Scatter for Behind {
     }
 }
 
-/// Makes a layout of its description.
-type Build = dyn FnOnce(&[u8]) -> Layout + Send;
+/// Makes a layout of its description. `None`: not now.
+type Build = dyn FnMut(&[u8]) -> Option<Layout> + Send;
 
 /// A layout that is known once its description has arrived.
-struct Described {
+pub(super) struct Described {
     missing: usize,
     bytes: Vec<u8>,
-    build: Option<Box<Build>>,
+    build: Box<Build>,
     layout: Option<Layout>,
-    /// Data that came before the end of the description.
+    /// Data that came before the layout was known.
     early: Vec<(u64, Vec<u8>)>,
+}
+
+impl Described {
+    pub(super) fn new(need: u64, build: impl FnMut(&[u8]) -> Option<Layout> + Send + 'static) -> Self {
+        let need = need as usize;
+        let (bytes, build) = (vec![0; need], Box::new(build));
+        Self { missing: need, bytes, build, layout: None, early: Vec::new() }
+    }
+
+    /// Whether the layout is known. If the description is all there, it is asked for again.
+    ///
+    /// # Safety
+    /// The layout's memory can be written.
+    pub(super) unsafe fn settle(&mut self) -> bool {
+        if self.layout.is_some() {
+            return true;
+        }
+        let built = if self.missing == 0 { (self.build)(&self.bytes) } else { None };
+        let Some(mut layout) = built else { return false };
+        for (position, bytes) in self.early.drain(..) {
+            // SAFETY: the caller's promise.
+            unsafe { layout.write(position, &bytes) };
+        }
+        self.layout = Some(layout);
+        true
+    }
 }
 
 impl Scatter for Described {
@@ -96,14 +119,8 @@ impl Scatter for Described {
             let at = position as usize;
             self.bytes[at..at + past].copy_from_slice(&bytes[..past]);
             self.missing = self.missing.saturating_sub(past);
-            if let (0, Some(build)) = (self.missing, self.build.take_if(|_| self.missing == 0)) {
-                let mut layout = build(&self.bytes);
-                for (position, bytes) in self.early.drain(..) {
-                    // SAFETY: the caller's promise.
-                    unsafe { layout.write(position, &bytes) };
-                }
-                self.layout = Some(layout);
-            }
+            // SAFETY: the caller's promise.
+            unsafe { self.settle() };
         }
         let rest = &bytes[past..];
         if rest.is_empty() {
@@ -135,10 +152,10 @@ mod tests {
             [vec![0..8, 8..15], vec![8..15, 0..8], vec![10..15, 4..10, 0..4], vec![0..7, 12..15, 7..12]]
         {
             let mut memory = [0u8; 10];
-            let layout = layout_of(&mut memory);
+            let mut layout = Some(layout_of(&mut memory));
             let Destination::Scatter(mut scatter) = described(8, &[], move |bytes| {
                 assert_eq!(bytes, [0, 1, 2, 3, 4, 5, 6, 7]);
-                layout
+                layout.take().unwrap()
             }) else {
                 panic!("a description makes a layout");
             };
@@ -151,10 +168,36 @@ mod tests {
     }
 
     #[test]
+    fn data_is_kept_until_there_is_a_layout() {
+        let message: Vec<u8> = (0..15).collect();
+        for piece in [1, 4, 8, 15] {
+            let mut memory = [0u8; 10];
+            let mut layout = Some(layout_of(&mut memory));
+            let mut refusals = 2;
+            let mut described = Described::new(8, move |_| {
+                refusals -= 1;
+                if refusals < 0 { layout.take() } else { None }
+            });
+            // SAFETY: the layout lies in `memory`.
+            unsafe {
+                assert!(!described.settle(), "the description is not there: nobody is asked");
+                for (n, bytes) in message.chunks(piece).enumerate() {
+                    described.write((n * piece) as u64, bytes);
+                }
+                assert!(!described.settle() && memory == [0; 10]);
+                assert!(described.settle() && described.settle());
+            }
+            assert_eq!(memory, [8, 9, 10, 0, 0, 11, 12, 13, 14, 0]);
+        }
+    }
+
+    #[test]
     fn a_description_that_is_there_is_skipped() {
         let mut memory = [0u8; 10];
-        let layout = layout_of(&mut memory);
-        let Destination::Scatter(mut scatter) = described(4, &[1, 2, 3, 4, 5], move |_| layout) else {
+        let mut layout = Some(layout_of(&mut memory));
+        let Destination::Scatter(mut scatter) =
+            described(4, &[1, 2, 3, 4, 5], move |_| layout.take().unwrap())
+        else {
             panic!("a description makes a layout");
         };
         // SAFETY: the layout lies in `memory`.
