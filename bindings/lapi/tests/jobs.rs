@@ -284,6 +284,10 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_SET_VAL, &["instance=17"], &[]);
     by_hand(&program, LAPI_SUCCESS, &["instance=16"], &[]);
     let wide = ("MP_LAPI_INET_ADDR", "@1:[::1],lo");
+    // Windows need no addresses: nobody is asked for any.
+    for arguments in [&["extend"][..], &["extend", "handler"]] {
+        by_hand(&program, LAPI_SUCCESS, arguments, &[("MP_EUILIB", "us")]);
+    }
     by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", "handler"], &[&two[..], &[wide]].concat());
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
     by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);

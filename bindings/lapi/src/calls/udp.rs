@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::failure::Outcome;
 use crate::handles::{Instance, Reservation};
 use lapis_core::Error;
-use lapis_core::config::{Config, Instances, UseShm};
+use lapis_core::config::{Config, EuiLib, Instances, UseShm};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
 /// Network instances that a task can have: more are not looked for.
@@ -34,7 +34,8 @@ pub(super) unsafe fn addresses(
     let by_hand = std::env::var_os("LAPIS_KVS").is_none();
     // SAFETY: the caller's promise.
     let Some(extend) = (unsafe { info.add_info.as_ref() }) else { return Ok(Vec::new()) };
-    if !by_hand || task >= tasks || *config.use_shm.get() == UseShm::Only {
+    let over_udp = *config.euilib.get() == EuiLib::Ip && *config.use_shm.get() != UseShm::Only;
+    if !by_hand || task >= tasks || !over_udp {
         return Ok(Vec::new());
     }
     let all = if let Some(handler) = extend.udp_hndlr {
