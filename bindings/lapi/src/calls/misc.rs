@@ -110,11 +110,10 @@ pub(crate) unsafe extern "C" fn msg_string(error_code: c_int, buf: *mut c_void) 
     }
     let (text, outcome) = match LapiCode::from_i32(error_code) {
         Some(code) => (format!("{}: {}", code.name(), code.text()), LAPI_SUCCESS),
-        // Codes that come from the system have texts as well.
-        None if (1..200).contains(&error_code) => {
-            (std::io::Error::from_raw_os_error(error_code).to_string(), LAPI_SUCCESS)
-        }
-        None => (format!("{error_code} is not a code of LAPI."), LAPI_ERR_CODE_UNKNOWN),
+        None => match text_of_system(error_code) {
+            Some(text) => (text, LAPI_SUCCESS),
+            None => (format!("{error_code} is not a code of LAPI."), LAPI_ERR_CODE_UNKNOWN),
+        },
     };
     let most = LAPI_MAX_ERR_STRING as usize - 1;
     let mut len = text.len().min(most);
@@ -128,4 +127,12 @@ pub(crate) unsafe extern "C" fn msg_string(error_code: c_int, buf: *mut c_void) 
         *buf.add(len) = 0;
     }
     outcome
+}
+
+/// The text of a code that comes from the system.
+fn text_of_system(code: c_int) -> Option<String> {
+    let text = |code| std::io::Error::from_raw_os_error(code).to_string();
+    // Of what is no code the system says so, in the program's language, with its number.
+    let of_none = text(c_int::MAX).replace(&c_int::MAX.to_string(), &code.to_string());
+    Some(text(code)).filter(|text| *text != of_none)
 }

@@ -1,7 +1,10 @@
-/* Every code of appendix C has a text that fits its buffer; nothing else has. */
+/* Every code of appendix C, and every code of the system, has a text that fits its buffer; nothing else has. */
 //= LAPI Guide, LAPI_Msg_string, LAPI_ERR_RET_PTR_NULL and LAPI_ERR_CODE_UNKNOWN
 //= type=test
+#define _GNU_SOURCE
 #include "../programs/check.h"
+#include <limits.h>
+#include <locale.h>
 
 int main(void)
 {
@@ -20,5 +23,14 @@ int main(void)
     OK(LAPI_Msg_string(LAPI_SUCCESS, text));
     OK(LAPI_Msg_string(2, text));
     CHECK(strstr(text, "No such file"));
+    setlocale(LC_ALL, "");
+    for (int code = 1; code < 400; code++) {
+        int theirs = strerrordesc_np(code) != NULL;
+        GIVES(theirs ? LAPI_SUCCESS : LAPI_ERR_CODE_UNKNOWN, LAPI_Msg_string(code, text));
+    }
+    GIVES(LAPI_ERR_CODE_UNKNOWN, LAPI_Msg_string(-1, text));
+    GIVES(LAPI_ERR_CODE_UNKNOWN, LAPI_Msg_string(INT_MIN, text));
+    GIVES(LAPI_ERR_CODE_UNKNOWN, LAPI_Msg_string(INT_MAX, text));
+    CHECK(strstr(text, "is not a code of LAPI"));
     return known == 0;
 }
