@@ -227,6 +227,14 @@ fn a_program_that_tells_wrong_addresses_is_told_so_and_nothing_changes() {
 }
 
 #[test]
+fn tasks_started_by_hand_begin_again_with_the_addresses_that_they_had() {
+    let program = job_program("same_addresses");
+    for shared in ["no", "yes"] {
+        by_hand(&program, LAPI_SUCCESS, &[], &[("LAPI_USE_SHM", shared)]);
+    }
+}
+
+#[test]
 fn a_job_that_anybody_may_join_is_warned_of_by_default_with_the_remedy() {
     let program = job_program("open_list");
     let secret = "5".repeat(64);
@@ -276,6 +284,10 @@ fn initialization_gives_the_guides_codes() {
         by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], one);
         by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], one);
     }
+    // Windows need no addresses: nobody is asked for any.
+    for arguments in [&["extend"][..], &["extend", "handler"]] {
+        by_hand(&program, LAPI_SUCCESS, arguments, &[("MP_EUILIB", "us")]);
+    }
     // Lengths that lead out of the list: fewer than none, more than there can be instances for, no
     // multiple of the tasks.
     for len in ["list=-2", "list=2147483646", "list=1", "list=18"] {
@@ -284,10 +296,6 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_SET_VAL, &["instance=17"], &[]);
     by_hand(&program, LAPI_SUCCESS, &["instance=16"], &[]);
     let wide = ("MP_LAPI_INET_ADDR", "@1:[::1],lo");
-    // Windows need no addresses: nobody is asked for any.
-    for arguments in [&["extend"][..], &["extend", "handler"]] {
-        by_hand(&program, LAPI_SUCCESS, arguments, &[("MP_EUILIB", "us")]);
-    }
     by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", "handler"], &[&two[..], &[wide]].concat());
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
     by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);

@@ -6,7 +6,7 @@ use crate::sync::blocking::OnceLock;
 use crate::sync::futex::{wait_on, wake_all};
 use crate::sync::placed::AtomicU32 as Word;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
-use crate::transport::{Caps, Link, Sleeper};
+use crate::transport::{Caps, InUse, Link, Sleeper};
 use std::time::Duration;
 
 /// Longest sleep of a thread while another one sleeps in the transport.
@@ -44,6 +44,9 @@ impl Sleepers {
         wake_all(&self.asleep);
     }
 }
+
+/// How long the end of a context waits for threads that sleep in it.
+const SLEEPERS_LEAVE: Duration = Duration::from_secs(1);
 
 /// The longest sleep if arrivals are possible that wake no thread.
 pub(super) const NAP: Duration = Duration::from_millis(1);
@@ -84,6 +87,9 @@ struct LinkSleeper {
     sleeper: Sleeper,
     /// Some peer is reached over the link.
     used: AtomicBool,
+    /// Nothing of its instance is in use once the context has ended. Windows and flags point into
+    /// memory of others.
+    closes: bool,
 }
 
 /// A link, as something to sleep on.
@@ -125,7 +131,9 @@ impl LinkSleepers {
             })
             .collect();
         let of = |((link, open), used): ((usize, &Link), Option<bool>)| {
-            Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?) })
+            let closes = open.caps().contains(Caps::DATAGRAM)
+                && !open.caps().intersects(Caps::ALLOCATE | Caps::WINDOW | Caps::LANES | Caps::REGISTER);
+            Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?), closes })
         };
         let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
         let thread = || LinkThread { asleep: AtomicBool::new(false), heard: AtomicU32::new(0) };
@@ -185,7 +193,7 @@ impl LinkSleepers {
     }
 
     /// Those on which something may come.
-    pub(crate) fn used(&self) -> impl Iterator<Item = &Sleeper> + Clone {
+    pub(crate) fn used(&self) -> impl Iterator<Item = &Sleeper> {
         self.all.iter().filter(|s| s.used.load(Ordering::Relaxed)).map(|s| &s.sleeper)
     }
 
@@ -202,6 +210,12 @@ impl LinkSleepers {
         // SYNC: pairs with the loads in `sleep_unless_called` and `is_called`.
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.ring();
+    }
+
+    /// The context has ended and its links are gone: sockets are free again. Threads of the program
+    /// that sleep here yet are woken.
+    pub(super) fn close(&self) {
+        self.all.iter().filter(|s| s.closes).for_each(|s| s.sleeper.release(SLEEPERS_LEAVE));
     }
 
     fn ring(&self) {
@@ -232,8 +246,9 @@ impl LinkSleepers {
     }
 
     fn sleep_on_descriptors(&self, alarm: Option<&Alarm>, limit: Duration) {
-        let links = self.used();
-        let fds = links.clone().map(Sleeper::fd);
+        // Their descriptors stay theirs meanwhile.
+        let links: Vec<InUse<'_>> = self.used().filter_map(Sleeper::enter).collect();
+        let fds = links.iter().map(InUse::fd);
         // Nothing tells what arrives over a link without a descriptor.
         let limit = if fds.clone().any(|fd| fd < 0) { limit.min(NAP) } else { limit };
         let mut fds: Vec<libc::pollfd> = fds
@@ -249,7 +264,7 @@ impl LinkSleepers {
             libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &raw const time, std::ptr::null());
         }
         // Wakes are taken notice of by whoever waits.
-        for (link, _) in links.zip(&fds).filter(|(_, fd)| fd.revents != 0) {
+        for (link, _) in links.iter().zip(&fds).filter(|(_, fd)| fd.revents != 0) {
             link.wait(0);
         }
         if let (Some(alarm), Some(true)) = (alarm, fds.last().map(|fd| fd.revents != 0)) {

@@ -57,6 +57,8 @@ impl Context {
             trace.flush();
         }
         locked.links.close();
+        drop(locked);
+        self.shared.link_sleepers.close();
         Ok(())
     }
 

@@ -24,7 +24,8 @@ use std::ptr::NonNull;
 ///
 /// Everything that calls the transport takes `&mut self`: the contract's "one thread at a time".
 /// Sleeping goes through a [`Sleeper`], which other threads may use meanwhile. The instance is
-/// closed when the link and all its sleepers are gone.
+/// closed when the link is gone and all its sleepers are, or have been
+/// [released](Sleeper::release).
 pub struct Link {
     instance: *mut c_void,
     ops: TransportOps,
@@ -99,7 +100,7 @@ impl Link {
             name,
             version,
             note: String::new(),
-            opened: Arc::new(Opened { instance, table: *table }),
+            opened: Arc::new(Opened::new(instance, *table)),
         };
         link.refresh_attributes()?;
         Ok(link)
@@ -414,7 +415,7 @@ impl Link {
 
     /// The handle for sleeping, to be kept outside the context's lock.
     pub fn sleeper(&self) -> Sleeper {
-        Sleeper { ops: Box::new(self.ops), opened: self.opened.clone() }
+        Sleeper::new(&self.ops, &self.opened)
     }
 
     /// See [`Waiter::wait`](super::Waiter::wait).

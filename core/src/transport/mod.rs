@@ -67,6 +67,7 @@ pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict}
 pub use search::search_dirs;
 pub use selection::{Policy, Selection};
 pub use services::{host_table, with_options};
+pub(crate) use sleeper::InUse;
 pub use sleeper::Sleeper;
 pub use troubles::Troubles;
 pub use trust::{Distrust, Why};

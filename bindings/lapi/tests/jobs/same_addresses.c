@@ -1,0 +1,101 @@
+/*
+ * Two tasks started by hand begin and end a context several times, each time with the same UDP addresses: told in a list, then by a handler.
+ * A thread still waits in each context that ends.
+ */
+//= LAPI Guide, Standalone initialization, a user handler wins over a user list
+//= type=test
+#include "../programs/check.h"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define ROUNDS 3
+
+static lapi_udp_t addresses[2];
+static lapi_cntr_t never;
+static int calls;
+
+static int tell(lapi_handle_t *h, lapi_udp_t *local, lapi_udp_t *list, lapi_udpinfo_t *about)
+{
+    (void)h, (void)local;
+    CHECK(about->num_tasks == 2);
+    memcpy(list, addresses, sizeof addresses);
+    calls++;
+    return 0;
+}
+
+/* Addresses that nobody uses. */
+static void find_addresses(void)
+{
+    int sockets[2];
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof at;
+        sockets[i] = socket(AF_INET, SOCK_DGRAM, 0);
+        CHECK(sockets[i] >= 0 && bind(sockets[i], (struct sockaddr *)&at, sizeof at) == 0);
+        CHECK(getsockname(sockets[i], (struct sockaddr *)&at, &len) == 0);
+        addresses[i].ip_addr = at.sin_addr.s_addr;
+        addresses[i].port_no = at.sin_port;
+    }
+    for (int i = 0; i < 2; i++)
+        close(sockets[i]);
+}
+
+static void *wait_for_nothing(void *argument)
+{
+    lapi_handle_t handle = *(lapi_handle_t *)argument;
+    GIVES(LAPI_ERR_HNDL_INVALID, LAPI_Waitcntr(handle, &never, 1, NULL));
+    return NULL;
+}
+
+static void once(lapi_extend_t *extend)
+{
+    lapi_info_t info;
+    pthread_t waiting;
+    memset(&info, 0, sizeof info);
+    info.add_info = extend;
+    OK(LAPI_Init(&hndl, &info));
+    OK(LAPI_Qenv(hndl, TASK_ID, &me));
+    OK(LAPI_Setcntr(hndl, &never, 0));
+    OK(LAPI_Gfence(hndl));
+    CHECK(pthread_create(&waiting, NULL, wait_for_nothing, &hndl) == 0);
+    /* By then it sleeps. */
+    usleep(100000);
+    OK(LAPI_Term(hndl));
+    CHECK(pthread_join(waiting, NULL) == 0);
+    /* Another program could have the address now. */
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = addresses[me].ip_addr, .sin_port = addresses[me].port_no};
+    int free_again = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(free_again >= 0 && bind(free_again, (struct sockaddr *)&at, sizeof at) == 0);
+    close(free_again);
+}
+
+int main(void)
+{
+    char partition[32];
+    int status;
+    find_addresses();
+    snprintf(partition, sizeof partition, "same-%d", getpid());
+    CHECK(setenv("MP_PARTITION", partition, 1) == 0 && setenv("MP_PROCS", "2", 1) == 0);
+    pid_t other = fork();
+    if (other == 0)
+        CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    CHECK(other >= 0 && setenv("MP_CHILD", other ? "0" : "1", 1) == 0);
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        lapi_extend_t extend;
+        memset(&extend, 0, sizeof extend);
+        if (round < ROUNDS)
+            extend.add_udp_addrs = addresses;
+        else
+            extend.udp_hndlr = tell;
+        once(&extend);
+    }
+    CHECK(calls == ROUNDS);
+    if (other) {
+        CHECK(waitpid(other, &status, 0) == other && status == 0);
+    }
+    return 0;
+}
