@@ -31,6 +31,12 @@ module lapi
   ! (LAPI Guide, appendices E and F)
   !
 
+  ! Kind. An IP address, in network byte order.
+  integer, parameter :: IN_ADDR_T = 4
+
+  ! Kind. A UDP port, in network byte order.
+  integer, parameter :: IN_PORT_T = 2
+
   ! Kind. Names a LAPI context (an instance of LAPI in this task).
   integer, parameter :: LAPI_HANDLE_T = 4
 

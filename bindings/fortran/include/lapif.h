@@ -30,6 +30,12 @@
 ! (LAPI Guide, appendices E and F)
 !
 
+! Kind. An IP address, in network byte order.
+      INTEGER, PARAMETER :: IN_ADDR_T = 4
+
+! Kind. A UDP port, in network byte order.
+      INTEGER, PARAMETER :: IN_PORT_T = 2
+
 ! Kind. Names a LAPI context (an instance of LAPI in this task).
       INTEGER, PARAMETER :: LAPI_HANDLE_T = 4
 

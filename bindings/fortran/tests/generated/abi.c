@@ -7,6 +7,31 @@
 
 int main(void)
 {
+    SHOW("kind in_addr_t", sizeof(in_addr_t));
+    SHOW("kind in_port_t", sizeof(in_port_t));
+    SHOW("kind lapi_handle_t", sizeof(lapi_handle_t));
+    SHOW("kind lapi_long_t", sizeof(lapi_long_t));
+    SHOW("kind lapi_msglen_t", sizeof(lapi_msglen_t));
+    SHOW("kind lapi_status_t", sizeof(lapi_status_t));
+    SHOW("kind lapi_user_cxt_t", sizeof(lapi_user_cxt_t));
+    SHOW("kind lapi_remote_cxt_t", sizeof(lapi_remote_cxt_t));
+    SHOW("kind lapi_usr_fcall_t", sizeof(lapi_usr_fcall_t));
+    SHOW("kind lapi_err_t", sizeof(lapi_err_t));
+    SHOW("kind lapi_vectype_t", sizeof(lapi_vectype_t));
+    SHOW("kind lapi_dev_t", sizeof(lapi_dev_t));
+    SHOW("kind lapi_lib_t", sizeof(lapi_lib_t));
+    SHOW("kind lapi_query_t", sizeof(lapi_query_t));
+    SHOW("kind lapi_dest_status_t", sizeof(lapi_dest_status_t));
+    SHOW("kind lapi_dgsp_density_t", sizeof(lapi_dgsp_density_t));
+    SHOW("kind lapi_dg_handle_t", sizeof(lapi_dg_handle_t));
+    SHOW("kind lapi_dgsp_handle_t", sizeof(lapi_dgsp_handle_t));
+    SHOW("kind lapi_dgsm_opcode_t", sizeof(lapi_dgsm_opcode_t));
+    SHOW("kind lapi_ret_flags_t", sizeof(lapi_ret_flags_t));
+    SHOW("kind lapi_ctl_flags_t", sizeof(lapi_ctl_flags_t));
+    SHOW("kind lapi_xfer_type_t", sizeof(lapi_xfer_type_t));
+    SHOW("kind RMW_ops_t", sizeof(RMW_ops_t));
+    SHOW("kind lapi_xfer_flags_t", sizeof(lapi_xfer_flags_t));
+    SHOW("kind lapi_util_type_t", sizeof(lapi_util_type_t));
     SHOW("constant LAPI_MAX_MSG_SZ", LAPI_MAX_MSG_SZ);
     SHOW("constant LAPI_MAX_ERR_STRING", LAPI_MAX_ERR_STRING);
     SHOW("constant LAPI_MAX_NODES", LAPI_MAX_NODES);

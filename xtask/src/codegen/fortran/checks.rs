@@ -10,6 +10,7 @@ use std::fmt::Write;
 pub(super) fn generate(model: &Model) -> String {
     let mut out = String::from("! Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.\n");
     statement(&mut out, "PROGRAM ABI");
+    statement(&mut out, "CALL KINDS");
     for of in model.types() {
         statement(&mut out, &format!("CALL CHECK_{}", of.name));
     }
@@ -26,6 +27,11 @@ pub(super) fn generate(model: &Model) -> String {
         }
         statement(&mut out, "END");
     }
+    routine(&mut out, "KINDS");
+    for (name, in_c) in model.kinds() {
+        statement(&mut out, &format!("CALL SHOW('kind {in_c}', INT(KIND(0_{name}), 8))"));
+    }
+    statement(&mut out, "END");
     for of in model.types() {
         routine(&mut out, &format!("CHECK_{}", of.name));
         statement(&mut out, &format!("TYPE({}) :: V(2)", of.name));
@@ -65,6 +71,9 @@ pub(super) fn generate_c(model: &Model) -> String {
     let mut show = |label: String, value: String| {
         writeln!(out, "    SHOW(\"{label}\", {value});").expect("a String takes all");
     };
+    for (_, name) in model.kinds() {
+        show(format!("kind {name}"), format!("sizeof({name})"));
+    }
     for constant in model.constants() {
         show(format!("constant {}", constant.name), constant.in_c.clone());
     }

@@ -48,7 +48,7 @@ pub(super) fn generate(model: &Model) -> String {
 
 fn declare(out: &mut String, item: &Declaration) {
     match item {
-        Declaration::Kind { name, bytes, doc } => {
+        Declaration::Kind { name, bytes, doc, .. } => {
             out.push('\n');
             comment(out, &format!("Kind. {doc}"));
             statement(out, &format!("INTEGER, PARAMETER :: {name} = {bytes}"));

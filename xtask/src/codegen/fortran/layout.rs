@@ -8,6 +8,12 @@ use std::collections::{HashMap, HashSet};
 /// Bytes of an address. Lapis runs on 64-bit machines.
 const WORD: usize = 8;
 
+/// Types of the system's headers that the guide names in Fortran, too (table 47).
+const OF_THE_SYSTEM: [(&str, usize, &str); 2] = [
+    ("in_addr_t", 4, "An IP address, in network byte order."),
+    ("in_port_t", 2, "A UDP port, in network byte order."),
+];
+
 /// Everything but the calls, in the list's order.
 pub(super) struct Model {
     pub(super) parts: Vec<Part>,
@@ -23,6 +29,8 @@ pub(super) enum Declaration {
     /// A name for the kind of an integer.
     Kind {
         name: String,
+        /// The type in C, where it is not that of a function.
+        in_c: Option<String>,
         bytes: usize,
         doc: String,
     },
@@ -89,14 +97,20 @@ impl Model {
     pub(super) fn new(sections: &[Section]) -> Result<Self> {
         let mut builder = Builder::default();
         let mut parts = Vec::new();
+        let mut items = Vec::new();
+        for (name, bytes, doc) in OF_THE_SYSTEM {
+            let known = Known::integer(bytes);
+            builder.kind(name, &known, doc, &mut items);
+            builder.known.insert(name.to_owned(), known);
+        }
         for section in sections {
-            let mut items = Vec::new();
             for item in &section.items {
                 builder.declare(item, &mut items).with_context(|| format!("section `{}`", section.title))?;
             }
             // Fortran knows no case: what C tells apart by it is one name here.
             items.retain(|item| builder.declared.insert(item.name().to_lowercase()));
             if !items.is_empty() {
+                let items = std::mem::take(&mut items);
                 parts.push(Part { title: section.title.clone(), guide: section.guide.clone(), items });
             }
         }
@@ -105,6 +119,14 @@ impl Model {
 
     pub(super) fn items(&self) -> impl Iterator<Item = &Declaration> {
         self.parts.iter().flat_map(|part| &part.items)
+    }
+
+    /// Kinds of what has a size in C, and their C names.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.items().filter_map(|item| match item {
+            Declaration::Kind { name, in_c: Some(in_c), .. } => Some((name.as_str(), in_c.as_str())),
+            _ => None,
+        })
     }
 
     pub(super) fn types(&self) -> impl Iterator<Item = &Type> {
@@ -166,10 +188,12 @@ impl Builder {
                 }
             }
             Item::Handler(item) => {
-                self.known.insert(item.name.clone(), Known::address());
+                let known = Known::address();
                 if item.name.to_lowercase().ends_with("_t") {
-                    self.kind(&item.name, &Known::address(), &item.doc, out);
+                    let (name, doc) = (item.name.to_uppercase(), item.doc.clone());
+                    out.push(Declaration::Kind { name, in_c: None, bytes: known.size, doc });
                 }
+                self.known.insert(item.name.clone(), known);
             }
             Item::Struct(item) => {
                 let of = self.aggregate(item)?;
@@ -198,16 +222,21 @@ impl Builder {
     }
 
     fn kind(&self, name: &str, known: &Known, doc: &str, out: &mut Vec<Declaration>) {
-        out.push(Declaration::Kind { name: name.to_uppercase(), bytes: known.size, doc: doc.to_owned() });
+        let in_c = Some(name.to_owned());
+        out.push(Declaration::Kind {
+            name: name.to_uppercase(),
+            in_c,
+            bytes: known.size,
+            doc: doc.to_owned(),
+        });
     }
 
     fn lookup(&self, of: &str) -> Result<Known> {
         Ok(match of {
             _ if of.ends_with('*') => Known::address(),
-            "int" | "uint" | "in_addr_t" => Known::integer(4),
+            "int" | "uint" => Known::integer(4),
             "long" | "ulong" | "pthread_t" => Known::address(),
             "unsigned long long" | "long long" => Known::integer(8),
-            "in_port_t" => Known::integer(2),
             name => match self.known.get(name) {
                 Some(known) => known.clone(),
                 None => bail!("`{name}` is not declared before its first use"),

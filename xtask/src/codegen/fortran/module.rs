@@ -60,7 +60,7 @@ pub(super) fn generate(model: &Model, sections: &[Section]) -> Result<String> {
 
 fn declare(out: &mut String, item: &Declaration) -> Result<()> {
     match item {
-        Declaration::Kind { name, bytes, doc } => {
+        Declaration::Kind { name, bytes, doc, .. } => {
             out.push('\n');
             comment(out, &format!("Kind. {doc}"))?;
             writeln!(out, "  integer, parameter :: {name} = {bytes}")?;
