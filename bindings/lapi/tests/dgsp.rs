@@ -77,7 +77,7 @@ fn with_losses(tasks: u32, program: &Path, args: &[&str]) {
     let narrow = "drop=0.05,mtu=1000,again=0.05,seed=11";
     for (transport, chaos, size) in [
         ("udp", losses, "8192"),
-        ("udp", losses, "1024"),
+        ("udp", losses, "1168"),
         ("udp", narrow, "8192"),
         ("shm", "again=0.3,seed=11", "8192"),
     ] {

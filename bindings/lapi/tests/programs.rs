@@ -74,6 +74,22 @@ fn values_of_a_tuning_file_that_nobody_understands_do_not_count() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// The guide allows packets that the longest user header does not fit.
+#[test]
+fn packets_over_udp_that_are_too_small_become_larger_with_a_warning() {
+    if !support::transports().contains(&"udp") {
+        eprintln!("SKIPPED: the plugin for udp is not built");
+        return;
+    }
+    let program = compile(&[source("programs/transfers.c")], &[]);
+    for (size, warnings) in [("1024", 2), ("1167", 2), ("1168", 0)] {
+        let job = Job::of(2).env("LAPIS_TRANSPORT", "udp").env("MP_UDP_PACKET_SIZE", size);
+        let stderr = job.run(&program).success().stderr();
+        let line = format!("MP_UDP_PACKET_SIZE={size} is raised to 1168");
+        assert_eq!(stderr.matches(&line).count(), warnings, "{stderr}");
+    }
+}
+
 /// Nobody can forget to list a program.
 #[test]
 fn all_programs_are_listed() {

@@ -19,7 +19,8 @@ pub(crate) const PACKET_SIZE: Variable = Variable {
     help: "Size of LAPI's packets over UDP",
     more: "Best as large as the network's MTU, as it is unless this variable is set, up to 57416 bytes \
            on the loopback interface and 8908 elsewhere (the guide has 65536 for switches and 8192 \
-           elsewhere). A UDP datagram holds at most 65507 bytes, to which larger values are cut.",
+           elsewhere). A UDP datagram holds at most 65507 bytes, to which larger values are cut. Less \
+           than 1168 is raised to that, with a warning: the longest user header has to fit one packet.",
     source: "LAPI Guide, table 40",
     code: LapiCode::ERR_UDP_PKT_SZ,
 };

@@ -12,6 +12,10 @@ pub(crate) const MAX_RAILS: usize = 8;
 /// does IPv6's smallest MTU.
 pub(crate) const MIN_DATAGRAM: usize = 1232;
 
+/// Smallest packet of such a datagram. `declaration` names it.
+const MIN_PACKET: usize = MIN_DATAGRAM - ENVELOPE;
+const _: () = assert!(MIN_PACKET == 1168);
+
 /// Smallest datagram that a rail must carry, as the packet engine wants it.
 pub(crate) const NARROWEST: usize = lapis_core::reliable::wire::MIN_DATAGRAM;
 
@@ -74,10 +78,19 @@ impl Options {
             bind,
             device: device.filter(|name| !matches!(&**name, "sn_all" | "sn_single")),
             rails: rails.clamp(1, MAX_RAILS),
-            datagram: packet.map(|size| (size as usize + ENVELOPE).clamp(MIN_DATAGRAM, MAX_DATAGRAM)),
+            datagram: packet.map(|size| datagram(host, size as usize)),
             busy_poll: host.number(&declaration::BUSY_POLL)?.map(|us| us as u32),
         })
     }
+}
+
+/// The largest datagram for packets of the size that the user asks for.
+fn datagram(host: &Host, packet: usize) -> usize {
+    let name = declaration::PACKET_SIZE.name;
+    if packet < MIN_PACKET {
+        host.warn(format_args!("{name}={packet} is raised to {MIN_PACKET}, the least that Lapis uses"));
+    }
+    (packet.max(MIN_PACKET) + ENVELOPE).min(MAX_DATAGRAM)
 }
 
 fn addresses_of(
