@@ -129,7 +129,7 @@ pub(crate) fn enter(instance: &'static Instance) -> Result<Entered, c_int> {
 /// Refuses a call in the midst of another. Says so once, in a way that is allowed where memory is
 /// being allocated, too.
 #[cold]
-fn amid() -> c_int {
+pub(crate) fn amid() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
         let line = "lapis: a signal handler called LAPI while its thread was in the midst of another call: refused with \

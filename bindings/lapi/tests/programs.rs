@@ -38,7 +38,7 @@ macro_rules! programs {
 programs! {
     atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
     late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
-    vectors, xfer,
+    vectors, watches, xfer,
 }
 
 /// As in jobs of many tasks: the first message, put or atomic makes the contact.

@@ -2,8 +2,9 @@
 
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
-use crate::handles;
+use crate::handles::{self, Instance};
 use lapis_core::Counter;
+use lapis_core::context::Call;
 use std::ffi::c_int;
 
 const _: () = assert!(size_of::<Counter>() <= size_of::<lapi_cntr_t>());
@@ -24,16 +25,29 @@ pub(super) unsafe fn counter<'a>(cntr: *mut lapi_cntr_t) -> Outcome<&'a Counter>
 pub(crate) unsafe extern "C" fn setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_t, val: c_int) -> c_int {
     let set = || {
         // A signal handler may do this whatever it interrupts, unless the counter is watched.
-        handles::live(hndl)?;
+        let instance = handles::live(hndl)?;
         // SAFETY: the caller's promise.
         let counter = unsafe { counter(cntr) }?;
-        if counter.tag() != 0 {
-            handles::get(hndl)?.watches.forget(counter);
+        if instance.watches.any() {
+            forget_watch(instance, counter)?;
         }
         counter.set(val);
         Ok(())
     };
     code(set())
+}
+
+#[cold]
+fn forget_watch(instance: &Instance, counter: &Counter) -> Outcome {
+    match instance.context.begin_call() {
+        Call::Amid if instance.watches.lack(counter) => Ok(()),
+        Call::Amid => Err(handles::amid()),
+        call => {
+            instance.watches.forget(&instance.context, counter);
+            instance.context.end_call(call);
+            Ok(())
+        }
+    }
 }
 
 //= LAPI Guide, LAPI_Getcntr, reads a counter

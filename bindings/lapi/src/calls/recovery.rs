@@ -2,11 +2,9 @@
 //! LAPI_Resume_totask.
 
 use super::counters::counter;
-use super::watches::Watch;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
 use crate::handles::{self, Instance};
-use crate::sync::lock;
 use lapis_core::sync::Ordering;
 use lapis_core::{Context, Counter};
 use std::ffi::{c_int, c_uint};
@@ -15,15 +13,14 @@ use std::ffi::{c_int, c_uint};
 //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD
 pub(crate) fn counted(context: &Context, counter: &Counter, peer: u32) {
     let Some(instance) = handles::of_context(context) else { return };
-    let mut inner = lock(&instance.watches.inner);
-    let address = std::ptr::from_ref(counter).addr();
-    // A tag that is not ours is what the memory held before: the program forgot LAPI_Setcntr.
-    if let Some(watch) = inner.counters.get_mut(&address).filter(|watch| watch.tag == counter.tag()) {
-        watch.change(peer, |old| match old {
-            LAPI_MSG_INITIAL => LAPI_MSG_RECVD,
-            other => other,
-        });
-    }
+    instance.watches.with(context, |watched| {
+        if let Some(watch) = watched.of(counter) {
+            watch.change(peer, |old| match old {
+                LAPI_MSG_INITIAL => LAPI_MSG_RECVD,
+                other => other,
+            });
+        }
+    });
 }
 
 //= LAPI Guide, LAPI_Setcntr_wstatus, sets a counter to 0 with a list of destinations
@@ -52,10 +49,10 @@ pub(crate) unsafe extern "C" fn setcntr_wstatus(
             return Err(LAPI_ERR_TGT);
         }
         counter.set(0);
-        instance.watches.forget(counter);
+        instance.watches.forget(&instance.context, counter);
         if !list.is_empty() {
             // SAFETY: by the guide, both arrays have num_dest entries.
-            unsafe { instance.watches.watch(counter, list, dest_status) };
+            unsafe { instance.watches.watch(&instance.context, counter, list, dest_status) };
         }
         Ok(())
     })
@@ -112,15 +109,15 @@ pub(crate) unsafe extern "C" fn nopoll_wait(
 
 fn wait(instance: &Instance, counter: &Counter, val: c_int) -> Outcome {
     let before = instance.purges.load(Ordering::Relaxed);
-    let address = std::ptr::from_ref(counter).addr();
     let mut purged = false;
     let done = || {
         if counter.value() >= val {
             return true;
         }
         //= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_TGT_PURGED
-        let watched = lock(&instance.watches.inner).counters.get(&address).map(Watch::interrupted);
-        purged = watched.unwrap_or_else(|| instance.purges.load(Ordering::Relaxed) != before);
+        let interrupted =
+            instance.watches.with(&instance.context, |watched| Some(watched.of(counter)?.interrupted()));
+        purged = interrupted.unwrap_or_else(|| instance.purges.load(Ordering::Relaxed) != before);
         purged
     };
     instance.context.wait_quietly(done, None).map_err(failure::of_wait("LAPI_Nopoll_wait"))?;
@@ -134,17 +131,17 @@ pub(crate) unsafe extern "C" fn purge_totask(hndl: lapi_handle_t, dest: c_uint) 
         let context = &instance.context;
         context.purge(dest).map_err(failure::of)?;
         instance.gets.forget(dest);
-        let mut inner = lock(&instance.watches.inner);
-        inner.purged.insert(dest);
-        //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
-        for watch in inner.counters.values_mut() {
-            watch.change(dest, |old| match old {
-                LAPI_MSG_INITIAL => LAPI_MSG_PURGED,
-                LAPI_MSG_RECVD => LAPI_MSG_PURGED_RCVD,
-                other => other,
-            });
-        }
-        drop(inner);
+        instance.watches.with(context, |watched| {
+            watched.purged.insert(dest);
+            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
+            for watch in watched.counters.values_mut() {
+                watch.change(dest, |old| match old {
+                    LAPI_MSG_INITIAL => LAPI_MSG_PURGED,
+                    LAPI_MSG_RECVD => LAPI_MSG_PURGED_RCVD,
+                    other => other,
+                });
+            }
+        });
         instance.purges.fetch_add(1, Ordering::Relaxed);
         // With the lock held, so that no thread misses it between its look and its sleep.
         context.lock();
@@ -159,7 +156,7 @@ pub(crate) unsafe extern "C" fn resume_totask(hndl: lapi_handle_t, dest: c_uint)
     cold("LAPI_Resume_totask", || {
         let instance = handles::get(hndl)?;
         instance.context.resume(dest).map_err(failure::of)?;
-        lock(&instance.watches.inner).purged.remove(&dest);
+        instance.watches.with(&instance.context, |watched| watched.purged.remove(&dest));
         Ok(())
     })
 }

@@ -2,17 +2,19 @@
 
 use crate::abi::*;
 use crate::sync::lock;
-use lapis_core::Counter;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicU32, Ordering};
+use lapis_core::sync::{AtomicU32, AtomicUsize, Ordering};
+use lapis_core::{Context, Counter};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_int;
 
 /// Counters that tell whom they wait for, by address, and who is purged.
 #[derive(Default)]
 pub(crate) struct Watches {
-    pub(super) inner: Mutex<Watched>,
+    inner: Mutex<Watched>,
     next_tag: AtomicU32,
+    /// How many counters there are, for those who have none.
+    count: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -21,8 +23,20 @@ pub(super) struct Watched {
     pub(super) purged: HashSet<u32>,
 }
 
+fn address(counter: &Counter) -> usize {
+    std::ptr::from_ref(counter).addr()
+}
+
+impl Watched {
+    /// The watch of a counter. What is left at the address from another counter, whose memory the
+    /// program uses again without LAPI_Setcntr, has another tag.
+    pub(super) fn of(&mut self, counter: &Counter) -> Option<&mut Watch> {
+        self.counters.get_mut(&address(counter)).filter(|watch| watch.tag == counter.tag())
+    }
+}
+
 pub(super) struct Watch {
-    pub(super) tag: u32,
+    tag: u32,
     tasks: Vec<u32>,
     /// The program's array, one entry for each of `tasks`.
     status: Status,
@@ -56,25 +70,55 @@ impl Watch {
 }
 
 impl Watches {
-    /// Ends the watch of a counter that gets another purpose.
-    pub(crate) fn forget(&self, counter: &Counter) {
-        lock(&self.inner).counters.remove(&std::ptr::from_ref(counter).addr());
+    /// Whether any counter is watched.
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Runs `with` on what is watched. The context's lock is held meanwhile: a signal handler that
+    /// comes in between finds itself amid a call, and does not wait for its own thread.
+    pub(super) fn with<R>(&self, context: &Context, with: impl FnOnce(&mut Watched) -> R) -> R {
+        context.lock();
+        let mut inner = lock(&self.inner);
+        let result = with(&mut inner);
+        self.count.store(inner.counters.len(), Ordering::Relaxed);
+        drop(inner);
+        context.unlock();
+        result
+    }
+
+    /// Whether a counter certainly has no watch. For signal handlers: does not wait.
+    pub(super) fn lack(&self, counter: &Counter) -> bool {
+        self.inner.try_lock().is_ok_and(|inner| !inner.counters.contains_key(&address(counter)))
+    }
+
+    /// Ends the watch of a counter that gets another purpose. Goes by the address: whatever the
+    /// program has written to the counter's memory, it is another counter from now on.
+    pub(super) fn forget(&self, context: &Context, counter: &Counter) {
+        self.with(context, |inner| inner.counters.remove(&address(counter)));
     }
 
     /// # Safety
     /// `status` has as many entries as `list` and lives as long as the counter is watched.
-    pub(super) unsafe fn watch(&self, counter: &Counter, list: &[u32], status: *mut c_int) {
-        let mut inner = lock(&self.inner);
-        let tasks = list.to_vec();
-        for (at, task) in tasks.iter().enumerate() {
-            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
-            let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
-            // SAFETY: the caller's promise.
-            unsafe { *status.add(at) = state };
-        }
+    pub(super) unsafe fn watch(
+        &self,
+        context: &Context,
+        counter: &Counter,
+        list: &[u32],
+        status: *mut c_int,
+    ) {
         let tag = self.next_tag.fetch_add(1, Ordering::Relaxed) | 1 << 31;
-        let watch = Watch { tag, tasks, status: Status(status) };
-        inner.counters.insert(std::ptr::from_ref(counter).addr(), watch);
-        counter.set_tag(tag);
+        self.with(context, |inner| {
+            for (at, task) in list.iter().enumerate() {
+                //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
+                let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
+                // SAFETY: the caller's promise.
+                unsafe { *status.add(at) = state };
+            }
+            let watch = Watch { tag, tasks: list.to_vec(), status: Status(status) };
+            inner.counters.insert(address(counter), watch);
+            counter.set_tag(tag);
+        });
     }
 }

@@ -13,7 +13,7 @@
 #define ROUNDS 400
 
 static lapi_thread_func_t lock;
-static lapi_cntr_t tgt, org, cmpl, extra, sent;
+static lapi_cntr_t tgt, org, cmpl, extra, sent, watched;
 static char box[64], aside[64], data[64];
 static void **headers, **counters, **boxes, **asides;
 static volatile int other, refused, accepted, arrived, on;
@@ -77,6 +77,10 @@ int main(void)
     OK(LAPI_Setcntr(hndl, &extra, 0));
     OK(LAPI_Setcntr(hndl, &sent, 0));
     headers = exchange((void *)header), counters = exchange(&extra), boxes = exchange(box), asides = exchange(aside);
+    /* Counters without a list of destinations can be set while there is one with a list. */
+    uint list = other;
+    int status;
+    OK(LAPI_Setcntr_wstatus(hndl, &watched, 1, &list, &status));
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = tick;

@@ -1,0 +1,79 @@
+/*
+ * How long a counter's list of destinations lasts: until the counter is set again, whatever its memory holds by then.
+ * tasks: 3
+ */
+//= LAPI Guide, LAPI_Setcntr, sets a counter
+//= LAPI Guide, LAPI_Setcntr_wstatus, sets a counter to 0 with a list of destinations
+//= LAPI Guide, LAPI_Nopoll_wait, waits without polling
+//= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_TGT_PURGED
+//= type=test
+#include "check.h"
+#include <pthread.h>
+
+static lapi_cntr_t cntr, end;
+static uint list[2] = {1, 2};
+static int status[2], left;
+
+/* Counts when the wait has most likely begun. */
+static void *later(void *argument)
+{
+    usleep(20000);
+    OK(LAPI_Put(hndl, me, 0, NULL, NULL, NULL, &cntr, NULL));
+    return argument;
+}
+
+static void wait_for_one(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, later, NULL) == 0);
+    OK(LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    CHECK(left == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void purge_and_resume(uint task)
+{
+    OK(LAPI_Purge_totask(hndl, task));
+    OK(LAPI_Resume_totask(hndl, task));
+}
+
+static void memory_that_is_used_again(void)
+{
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 1, list, status));
+    memset(&cntr, 0, sizeof cntr);
+    OK(LAPI_Setcntr(hndl, &cntr, 0));
+    status[0] = 0; /* The array is the program's again. */
+    purge_and_resume(1);
+    CHECK(status[0] == 0);
+    wait_for_one();
+
+    /* Memory full of zeroes is a counter, too, and not the one that has a list. */
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 1, list, status));
+    purge_and_resume(1);
+    CHECK(status[0] == LAPI_MSG_PURGED);
+    memset(&cntr, 0, sizeof cntr);
+    wait_for_one();
+    OK(LAPI_Setcntr(hndl, &cntr, 0));
+}
+
+int main(void)
+{
+    start();
+    OK(LAPI_Setcntr(hndl, &end, 0));
+    void **ends = exchange(&end);
+    if (tasks < 3) {
+        finish();
+        return 0;
+    }
+    if (me == 0) {
+        memory_that_is_used_again();
+        OK(LAPI_Put(hndl, 1, 0, NULL, NULL, ends[1], NULL, NULL));
+        OK(LAPI_Put(hndl, 2, 0, NULL, NULL, ends[2], NULL, NULL));
+        OK(LAPI_Fence(hndl));
+    } else {
+        /* Whoever is resumed must still be there. */
+        OK(LAPI_Waitcntr(hndl, &end, 1, NULL));
+    }
+    OK(LAPI_Term(hndl));
+    return 0;
+}
