@@ -2,6 +2,7 @@
 //! LAPI_Resume_totask.
 
 use super::counters::counter;
+use super::watches::Watched;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
 use crate::handles::{self, Instance};
@@ -10,15 +11,11 @@ use lapis_core::{Context, Counter};
 use std::ffi::{c_int, c_uint};
 
 /// Core's hook: an operation with `peer` is about to count a counter that has a tag.
-//= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD
 pub(crate) fn counted(context: &Context, counter: &Counter, peer: u32) {
     let Some(instance) = handles::of_context(context) else { return };
     instance.watches.with(context, |watched| {
         if let Some(watch) = watched.of(counter) {
-            watch.change(peer, |old| match old {
-                LAPI_MSG_INITIAL => LAPI_MSG_RECVD,
-                other => other,
-            });
+            watch.received(peer);
         }
     });
 }
@@ -115,8 +112,8 @@ fn wait(instance: &Instance, counter: &Counter, val: c_int) -> Outcome {
             return true;
         }
         //= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_TGT_PURGED
-        let interrupted =
-            instance.watches.with(&instance.context, |watched| Some(watched.of(counter)?.interrupted()));
+        let interrupted = |watched: &mut Watched| Some(watched.of(counter)?.take_interruption());
+        let interrupted = instance.watches.with(&instance.context, interrupted);
         purged = interrupted.unwrap_or_else(|| instance.purges.load(Ordering::Relaxed) != before);
         purged
     };
@@ -133,13 +130,8 @@ pub(crate) unsafe extern "C" fn purge_totask(hndl: lapi_handle_t, dest: c_uint) 
         instance.gets.forget(dest);
         instance.watches.with(context, |watched| {
             watched.purged.insert(dest);
-            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
             for watch in watched.counters.values_mut() {
-                watch.change(dest, |old| match old {
-                    LAPI_MSG_INITIAL => LAPI_MSG_PURGED,
-                    LAPI_MSG_RECVD => LAPI_MSG_PURGED_RCVD,
-                    other => other,
-                });
+                watch.purged(dest);
             }
         });
         instance.purges.fetch_add(1, Ordering::Relaxed);

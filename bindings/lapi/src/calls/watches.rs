@@ -37,9 +37,16 @@ impl Watched {
 
 pub(super) struct Watch {
     tag: u32,
-    tasks: Vec<u32>,
-    /// The program's array, one entry for each of `tasks`.
+    entries: Vec<Entry>,
+    /// The program's array, one word for each entry.
     status: Status,
+}
+
+struct Entry {
+    task: u32,
+    state: lapi_dest_status_t,
+    /// A wait has ended because of the last purge.
+    told: bool,
 }
 
 /// The program's status array.
@@ -50,22 +57,55 @@ struct Status(*mut c_int);
 unsafe impl Send for Status {}
 
 impl Watch {
-    pub(super) fn change(&mut self, task: u32, change: impl Fn(lapi_dest_status_t) -> lapi_dest_status_t) {
-        for (at, _) in self.tasks.iter().enumerate().filter(|(_, t)| **t == task) {
-            // SAFETY: by the guide, the array has an entry for each task and lives as long as the
-            // counter is used.
-            unsafe {
-                let status = self.status.0.add(at);
-                *status = change(*status);
+    /// A counter counts an operation with a task.
+    //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD
+    pub(super) fn received(&mut self, task: u32) {
+        self.change(task, |entry| match entry.state {
+            LAPI_MSG_INITIAL => LAPI_MSG_RECVD,
+            other => other,
+        });
+    }
+
+    /// A task is purged.
+    //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
+    pub(super) fn purged(&mut self, task: u32) {
+        self.change(task, |entry| {
+            entry.told = false;
+            match entry.state {
+                LAPI_MSG_INITIAL => LAPI_MSG_PURGED,
+                LAPI_MSG_RECVD => LAPI_MSG_PURGED_RCVD,
+                other => other,
             }
+        });
+    }
+
+    fn change(&mut self, task: u32, change: impl Fn(&mut Entry) -> lapi_dest_status_t) {
+        for (at, entry) in self.entries.iter_mut().enumerate().filter(|(_, e)| e.task == task) {
+            let new = change(entry);
+            if new == std::mem::replace(&mut entry.state, new) {
+                continue;
+            }
+            // SAFETY: by the guide, the array has a word for each entry and lives as long as the
+            // counter is used.
+            unsafe { *self.status.0.add(at) = new };
         }
     }
 
-    /// Whether a task was purged before anything came from it.
-    pub(super) fn interrupted(&self) -> bool {
-        // SAFETY: by the guide, the array has an entry for each task and lives as long as the
-        // counter is used.
-        (0..self.tasks.len()).any(|at| unsafe { *self.status.0.add(at) } == LAPI_MSG_PURGED)
+    /// Whether a task was purged before anything came from it. Each purge is told once: the next
+    /// wait is for those who are left.
+    pub(super) fn take_interruption(&mut self) -> bool {
+        let mut any = false;
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_untold()) {
+            entry.told = true;
+            any = true;
+        }
+        any
+    }
+}
+
+impl Entry {
+    fn is_untold(&self) -> bool {
+        self.state == LAPI_MSG_PURGED && !self.told
     }
 }
 
@@ -110,13 +150,16 @@ impl Watches {
     ) {
         let tag = self.next_tag.fetch_add(1, Ordering::Relaxed) | 1 << 31;
         self.with(context, |inner| {
-            for (at, task) in list.iter().enumerate() {
-                //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
-                let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
+            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
+            let state_of =
+                |task| if inner.purged.contains(&task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
+            let entry = |&task| Entry { task, state: state_of(task), told: false };
+            let entries: Vec<_> = list.iter().map(entry).collect();
+            for (at, entry) in entries.iter().enumerate() {
                 // SAFETY: the caller's promise.
-                unsafe { *status.add(at) = state };
+                unsafe { *status.add(at) = entry.state };
             }
-            let watch = Watch { tag, tasks: list.to_vec(), status: Status(status) };
+            let watch = Watch { tag, entries, status: Status(status) };
             inner.counters.insert(address(counter), watch);
             counter.set_tag(tag);
         });

@@ -56,6 +56,23 @@ static void memory_that_is_used_again(void)
     OK(LAPI_Setcntr(hndl, &cntr, 0));
 }
 
+static void waits_after_a_purge(void)
+{
+    /* A purge is told once, also one before the wait; then those count that are left. */
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 2, list, status));
+    purge_and_resume(1);
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Nopoll_wait(hndl, &cntr, 2, &left));
+    CHECK(left == 0 && status[0] == LAPI_MSG_PURGED && status[1] == LAPI_MSG_INITIAL);
+    wait_for_one();
+    CHECK(status[0] == LAPI_MSG_PURGED && status[1] == LAPI_MSG_INITIAL);
+    /* Another purge is another matter. */
+    purge_and_resume(1);
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    purge_and_resume(2);
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    CHECK(status[0] == LAPI_MSG_PURGED && status[1] == LAPI_MSG_PURGED);
+}
+
 int main(void)
 {
     start();
@@ -67,6 +84,7 @@ int main(void)
     }
     if (me == 0) {
         memory_that_is_used_again();
+        waits_after_a_purge();
         OK(LAPI_Put(hndl, 1, 0, NULL, NULL, ends[1], NULL, NULL));
         OK(LAPI_Put(hndl, 2, 0, NULL, NULL, ends[2], NULL, NULL));
         OK(LAPI_Fence(hndl));
