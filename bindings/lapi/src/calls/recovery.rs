@@ -118,6 +118,7 @@ fn wait(instance: &Instance, counter: &Counter, val: c_int) -> Outcome {
         purged
     };
     instance.context.wait_quietly(done, None).map_err(failure::of_wait("LAPI_Nopoll_wait"))?;
+    instance.watches.waited(&instance.context, counter);
     if purged { Err(LAPI_ERR_TGT_PURGED) } else { Ok(()) }
 }
 

@@ -35,11 +35,13 @@ impl Watched {
     }
 }
 
+/// A counter's list of destinations. It lasts until the counter is set again, or a wait returns
+/// that has told all that there will be to tell.
 pub(super) struct Watch {
     tag: u32,
     entries: Vec<Entry>,
-    /// The program's array, one word for each entry.
-    status: Status,
+    /// The program's array, one word for each entry; `None` once no wait needs it any more.
+    status: Option<Status>,
 }
 
 struct Entry {
@@ -85,9 +87,11 @@ impl Watch {
             if new == std::mem::replace(&mut entry.state, new) {
                 continue;
             }
-            // SAFETY: by the guide, the array has a word for each entry and lives as long as the
-            // counter is used.
-            unsafe { *self.status.0.add(at) = new };
+            if let Some(status) = &self.status {
+                // SAFETY: by the guide, the array has a word for each entry and lives as long as
+                // waits need it.
+                unsafe { *status.0.add(at) = new };
+            }
         }
     }
 
@@ -100,6 +104,11 @@ impl Watch {
             any = true;
         }
         any
+    }
+
+    /// Whether something is still to come from a task of the list.
+    fn awaits(&self) -> bool {
+        self.entries.iter().any(|entry| entry.state == LAPI_MSG_INITIAL)
     }
 }
 
@@ -139,6 +148,22 @@ impl Watches {
         self.with(context, |inner| inner.counters.remove(&address(counter)));
     }
 
+    /// A wait for the counter returns. If nothing is to come from any task of its list, the status
+    /// array is the program's again; if no purge is to be told either, the list ends.
+    pub(super) fn waited(&self, context: &Context, counter: &Counter) {
+        if counter.tag() == 0 {
+            return;
+        }
+        self.with(context, |inner| {
+            let Some(watch) = inner.of(counter).filter(|watch| !watch.awaits()) else { return };
+            watch.status = None;
+            if !watch.entries.iter().any(Entry::is_untold) {
+                inner.counters.remove(&address(counter));
+                counter.set_tag(0);
+            }
+        });
+    }
+
     /// # Safety
     /// `status` has as many entries as `list` and lives as long as the counter is watched.
     pub(super) unsafe fn watch(
@@ -159,7 +184,7 @@ impl Watches {
                 // SAFETY: the caller's promise.
                 unsafe { *status.add(at) = entry.state };
             }
-            let watch = Watch { tag, entries, status: Status(status) };
+            let watch = Watch { tag, entries, status: Some(Status(status)) };
             inner.counters.insert(address(counter), watch);
             counter.set_tag(tag);
         });

@@ -1,5 +1,6 @@
 /*
- * How long a counter's list of destinations lasts: until the counter is set again, whatever its memory holds by then.
+ * How long a counter's list of destinations lasts: until the counter is set again, whatever its memory holds by then,
+ * or a wait has told all that there is to tell.
  * tasks: 3
  */
 //= LAPI Guide, LAPI_Setcntr, sets a counter
@@ -13,6 +14,8 @@
 static lapi_cntr_t cntr, end;
 static uint list[2] = {1, 2};
 static int status[2], left;
+static char box[8];
+static void **boxes;
 
 /* Counts when the wait has most likely begun. */
 static void *later(void *argument)
@@ -56,6 +59,40 @@ static void memory_that_is_used_again(void)
     OK(LAPI_Setcntr(hndl, &cntr, 0));
 }
 
+static void arrays_that_are_not_needed_any_more(void)
+{
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 1, list, status));
+    OK(LAPI_Get(hndl, 1, 1, boxes[1], box, NULL, &cntr));
+    OK(LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    CHECK(left == 0 && status[0] == LAPI_MSG_RECVD);
+    purge_and_resume(1);
+    CHECK(status[0] == LAPI_MSG_RECVD);
+
+    /* Of one of these something is still to come. */
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 2, list, status));
+    OK(LAPI_Get(hndl, 1, 1, boxes[1], box, NULL, &cntr));
+    OK(LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    purge_and_resume(1);
+    CHECK(status[0] == LAPI_MSG_PURGED_RCVD && status[1] == LAPI_MSG_INITIAL);
+    OK(LAPI_Get(hndl, 2, 1, boxes[2], box, NULL, &cntr));
+    OK(LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    CHECK(status[0] == LAPI_MSG_PURGED_RCVD && status[1] == LAPI_MSG_RECVD);
+    purge_and_resume(2);
+    CHECK(status[0] == LAPI_MSG_PURGED_RCVD && status[1] == LAPI_MSG_RECVD);
+
+    /* A purge that no wait has told of is told, though nothing is written any more. */
+    OK(LAPI_Setcntr_wstatus(hndl, &cntr, 2, list, status));
+    purge_and_resume(1);
+    OK(LAPI_Get(hndl, 2, 1, boxes[2], box, NULL, &cntr));
+    while (value_of(&cntr) == 0)
+        ;
+    OK(LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+    CHECK(status[0] == LAPI_MSG_PURGED && status[1] == LAPI_MSG_RECVD);
+    purge_and_resume(2);
+    CHECK(status[1] == LAPI_MSG_RECVD);
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Nopoll_wait(hndl, &cntr, 1, &left));
+}
+
 static void waits_after_a_purge(void)
 {
     /* A purge is told once, also one before the wait; then those count that are left. */
@@ -78,12 +115,14 @@ int main(void)
     start();
     OK(LAPI_Setcntr(hndl, &end, 0));
     void **ends = exchange(&end);
+    boxes = exchange(box);
     if (tasks < 3) {
         finish();
         return 0;
     }
     if (me == 0) {
         memory_that_is_used_again();
+        arrays_that_are_not_needed_any_more();
         waits_after_a_purge();
         OK(LAPI_Put(hndl, 1, 0, NULL, NULL, ends[1], NULL, NULL));
         OK(LAPI_Put(hndl, 2, 0, NULL, NULL, ends[2], NULL, NULL));
