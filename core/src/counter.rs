@@ -41,15 +41,16 @@ impl Counter {
         self.value.load(Ordering::SeqCst)
     }
 
-    /// Gives the counter a value and forgets whatever its memory held before.
-    #[doc(alias = "LAPI_Setcntr")]
+    /// Gives the counter a value and forgets whatever its memory held before. Wakes nobody: see
+    /// [`Context::set_counter`](crate::Context::set_counter).
     #[inline]
     pub fn set(&self, value: i32) {
         self.waiters.store(0, Ordering::Relaxed);
         self.tag.store(0, Ordering::Relaxed);
         // SYNC: Release so that what the program prepared before it reset the counter precedes
-        // later increments.
-        self.value.store(value, Ordering::Release);
+        // later increments. SeqCst: `Context::set_counter` looks afterwards whether a thread
+        // sleeps.
+        self.value.store(value, Ordering::SeqCst);
     }
 
     /// Adds one: an operation got where this counter counts.
@@ -74,10 +75,11 @@ impl Counter {
         self.waiters.fetch_add(1, Ordering::Acquire) == 0
     }
 
-    /// Undoes [`begin_wait`](Self::begin_wait).
+    /// Undoes [`begin_wait`](Self::begin_wait), unless the counter was [`set`](Self::set)
+    /// meanwhile, which undoes it as well.
     pub fn end_wait(&self) {
         // SYNC: see `begin_wait`.
-        self.waiters.fetch_sub(1, Ordering::Release);
+        let _ = self.waiters.fetch_update(Ordering::Release, Ordering::Relaxed, |n| n.checked_sub(1));
     }
 
     /// The tag that [`set_tag`](Self::set_tag) left, 0 if none.
@@ -88,5 +90,23 @@ impl Counter {
     /// Attaches a number of the interface's own to the counter, until the next [`set`](Self::set).
     pub fn set_tag(&self, tag: u32) {
         self.tag.store(tag, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Counter;
+
+    #[test]
+    fn a_wait_that_a_set_overtakes_leaves_no_waiter_behind() {
+        let counter = Counter::new(0);
+        assert!(counter.begin_wait());
+        assert!(!counter.begin_wait(), "a second one");
+        counter.set(1);
+        counter.end_wait();
+        counter.end_wait();
+        assert!(counter.begin_wait());
+        counter.end_wait();
+        assert!(counter.begin_wait(), "the next one");
     }
 }

@@ -247,8 +247,8 @@ fn an_arrival_that_wakes_the_progress_thread_alone_is_passed_on() {
     });
 }
 
-#[test]
-fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it() {
+/// A thread sleeps until a counter is 1, while something happens.
+fn woken_by_a_counter(happens: impl FnOnce(&Context, &Counter)) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let context = alone();
     let counter = Arc::new(Counter::new(0));
@@ -257,22 +257,7 @@ fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it()
         move || context.wait_counter(&counter, 1).unwrap()
     });
     until("it sleeps", |bell| bell.asleep == 1 && bell.armed);
-    let mut memory = [7u64, 0];
-    let bytes = memory.as_mut_ptr();
-    // SAFETY: the memory is used by this pointer alone; it and the counter outlive the put.
-    unsafe {
-        let args = PutArgs {
-            target: 0,
-            remote: bytes.add(1).expose_provenance() as u64,
-            source: Source::Contiguous(bytes.cast(), 8),
-            target_counter: 0,
-            origin: Notify::None,
-            completion: Notify::Counter(NonNull::from(&*counter)),
-            checked: false,
-        };
-        context.put(args).unwrap();
-        assert_eq!(bytes.add(1).read_volatile(), 7);
-    }
+    happens(&context, &counter);
     let mut patience = Patience::with_myself(PATIENCE);
     while !waiter.is_finished() {
         assert!(!patience.is_over(), "the waiter was not woken");
@@ -280,4 +265,31 @@ fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it()
     }
     assert_eq!(waiter.join().unwrap(), 0);
     context.terminate().unwrap();
+}
+
+#[test]
+fn a_counter_that_another_thread_sets_wakes_who_waits_for_it() {
+    woken_by_a_counter(|context, counter| context.set_counter(counter, 1));
+}
+
+#[test]
+fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it() {
+    woken_by_a_counter(|context, counter| {
+        let mut memory = [7u64, 0];
+        let bytes = memory.as_mut_ptr();
+        // SAFETY: the memory is used by this pointer alone; it and the counter outlive the put.
+        unsafe {
+            let args = PutArgs {
+                target: 0,
+                remote: bytes.add(1).expose_provenance() as u64,
+                source: Source::Contiguous(bytes.cast(), 8),
+                target_counter: 0,
+                origin: Notify::None,
+                completion: Notify::Counter(NonNull::from(counter)),
+                checked: false,
+            };
+            context.put(args).unwrap();
+            assert_eq!(bytes.add(1).read_volatile(), 7);
+        }
+    });
 }

@@ -1,8 +1,9 @@
 //! Calls for the interfaces above core, which programs do not need.
 
-use super::{CompletionHandler, Job};
+use super::{Call, CompletionHandler, Job};
 use super::{Context, Locked, Shared};
 use crate::buffers::Direction;
+use crate::counter::Counter;
 use crate::error::Result;
 use crate::state::PeerState;
 use crate::status::Awaiting;
@@ -21,6 +22,28 @@ impl Context {
     /// sleep may notice the change late.
     pub fn wake(&self) {
         self.shared.wake_sleepers();
+    }
+
+    /// Gives a counter a value. A thread that sleeps until the counter has reached it wakes up.
+    ///
+    /// *LAPI Guide, LAPI_Setcntr.* A signal handler may do this whatever it interrupts: in the
+    /// midst of another call it wakes nobody, and who sleeps finds out a moment later.
+    #[doc(alias = "LAPI_Setcntr")]
+    #[inline]
+    pub fn set_counter(&self, counter: &Counter, value: i32) {
+        counter.set(value);
+        if self.shared.some_sleep_on_counters() {
+            self.wake_unless_amid();
+        }
+    }
+
+    #[cold]
+    fn wake_unless_amid(&self) {
+        let call = self.begin_call();
+        if call != Call::Amid {
+            self.shared.wake_sleepers();
+            self.end_call(call);
+        }
     }
 
     /// The thread that holds the lock, as `pthread_self` names it; 0 if none does.

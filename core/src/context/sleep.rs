@@ -74,11 +74,17 @@ impl Shared {
     /// The same after a call has counted a counter, perhaps without the lock.
     #[inline(always)]
     pub(crate) fn wake_sleepers_of_counter(&self) {
-        // SYNC: SeqCst, as the counter's increment: whoever goes to sleep counts itself before it
-        // looks at the counter once more.
-        if self.sleepers.count.load(Ordering::SeqCst) > 0 {
+        if self.some_sleep_on_counters() {
             self.wake_sleepers_slow();
         }
+    }
+
+    /// Whether threads sleep that may not have seen what a counter was just changed to.
+    #[inline(always)]
+    pub(crate) fn some_sleep_on_counters(&self) -> bool {
+        // SYNC: SeqCst, as the counter's increment: whoever goes to sleep counts itself before it
+        // looks at the counter once more.
+        self.sleepers.count.load(Ordering::SeqCst) > 0
     }
 
     #[cold]

@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cnt
         if instance.watches.any() {
             forget_watch(instance, counter)?;
         }
-        counter.set(val);
+        instance.context.set_counter(counter, val);
         Ok(())
     };
     code(set())

@@ -48,6 +48,29 @@ static void *waiter(void *argument)
     return argument;
 }
 
+static void *setter(void *argument)
+{
+    while (!in_wait)
+        usleep(100);
+    usleep(20000);
+    OK(LAPI_Setcntr(hndl, &shared, 1));
+    return argument;
+}
+
+/* A counter that another thread sets ends a wait, and can be waited for again. */
+static void set_during_a_wait(int (*wait)(lapi_handle_t, lapi_cntr_t *, int, int *))
+{
+    pthread_t thread;
+    OK(LAPI_Setcntr(hndl, &shared, 0));
+    in_wait = 0;
+    CHECK(pthread_create(&thread, NULL, setter, NULL) == 0);
+    in_wait = 1;
+    OK(wait(hndl, &shared, 1, NULL));
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(LAPI_Put(hndl, me, 0, NULL, NULL, NULL, &shared, NULL));
+    OK(wait(hndl, &shared, 1, NULL));
+}
+
 int main(void)
 {
     lapi_info_t info;
@@ -91,6 +114,8 @@ int main(void)
     GIVES(LAPI_ERR_MULTIPLE_WAITERS, LAPI_Waitcntr(hndl, &shared, 1, NULL));
     OK(LAPI_Put(hndl, me, 0, NULL, NULL, NULL, &shared, NULL));
     CHECK(pthread_join(threads[0], NULL) == 0);
+    set_during_a_wait(LAPI_Waitcntr);
+    set_during_a_wait(LAPI_Nopoll_wait);
 
     OK(LAPI_Gfence(second));
     OK(LAPI_Term(second));
