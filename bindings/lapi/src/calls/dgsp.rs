@@ -172,7 +172,9 @@ pub(super) unsafe fn unpack(instance: &Instance, command: *mut lapi_unpack_dgsp_
         lands_within(&program, bytes as u64, c.out_size)?;
         let data = std::slice::from_raw_parts(c.buf.cast::<u8>().add(at), bytes);
         let function = instance.ddm.get(program.descriptor().atom_size as u64);
-        layout::scatter(&program, c.out_buf.cast(), 0, data, function).map_err(failure::of)?;
+        let run = || layout::scatter(&program, c.out_buf.cast(), 0, data, function);
+        // The function may call, also where the program holds the lock.
+        instance.context.lending(run).map_err(failure::of)?;
         c.position += c.bytes;
     }
     Ok(())

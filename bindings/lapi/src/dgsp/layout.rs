@@ -198,7 +198,13 @@ impl Scatter for Target {
         }
         let (base, data) = (std::ptr::with_exposed_provenance_mut(self.base), &bytes[..wanted]);
         // SAFETY: the caller's promise.
-        let outcome = unsafe { scatter(&self.program, base, position, data, self.function) };
+        let run = || unsafe { scatter(&self.program, base, position, data, self.function) };
+        let lender = self.function.and_then(|_| handles::live_or_ending(self.handle).ok());
+        let outcome = match lender {
+            // Core writes with the lock held; the function may call, as a header handler may.
+            Some(instance) => instance.context.lending_held(run),
+            None => run(),
+        };
         self.note(outcome);
     }
 

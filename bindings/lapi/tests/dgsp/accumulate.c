@@ -23,10 +23,19 @@ static struct record mine[RECORDS], sums[RECORDS];
 static struct program p;
 static lapi_cntr_t tgt, cmpl;
 static lapi_dg_handle_t scatter;
+static lapi_thread_func_t lock;
 static int calls[3], others;
 
 static long combine(void *in, void *inout, long bytes, int operand, int operation)
 {
+    /* It may call LAPI, as a header handler may. */
+    static unsigned probes;
+    int value;
+    if (probes++ % 100 == 0) {
+        OK(LAPI_Getcntr(hndl, &cmpl, &value));
+        GIVES(0, lock.mutex_lock(hndl));
+        GIVES(0, lock.mutex_unlock(hndl));
+    }
     /* A compiler may take pointers for aligned: they are. */
     CHECK(bytes > 0);
     if (operand == INT) {
@@ -102,6 +111,8 @@ int main(void)
 {
     setenv("LAPI_VERIFY_DGSP", "yes", 1);
     start();
+    lock.Util_type = LAPI_GET_THREAD_FUNC;
+    OK(LAPI_Util(hndl, (lapi_util_t *)&lock));
     OK(LAPI_Setcntr(hndl, &tgt, 0));
     OK(LAPI_Setcntr(hndl, &cmpl, 0));
     void **counters = exchange(&tgt), **handlers = exchange((void *)header);
@@ -147,8 +158,13 @@ int main(void)
     OK(pack(gather, mine, sizeof packed, packed, sizeof packed, &position));
     memset(sums, 0, sizeof sums);
     for (int round = 1; round <= 3; round++) {
+        int hold = round == 2;
         position = 0;
+        if (hold)
+            GIVES(0, lock.mutex_lock(hndl));
         OK(unpack(scatter, packed, sizeof packed, sums, sizeof packed, sizeof sums, &position));
+        if (hold)
+            GIVES(0, lock.mutex_unlock(hndl));
         for (int i = 0; i < 5; i++)
             CHECK(sums[i].count == round * mine[i].count && sums[i].sum == round * mine[i].sum);
     }
