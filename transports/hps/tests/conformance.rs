@@ -2,7 +2,7 @@
 
 use lapis_adapters::channel::Address;
 use lapis_conformance::Options;
-use lapis_nsd::{Handle, Server, Users, soft_adapters};
+use lapis_nsd::{Handle, Server, soft_adapters};
 use std::sync::OnceLock;
 
 /// A daemon for this process and for those that it starts, which ask their parent's.
@@ -18,8 +18,8 @@ fn daemon() -> Options {
                 let options = lapis_nsd::Options {
                     address: Address::new(&name),
                     adapters,
-                    share: 4096,
-                    users: Users::default(),
+                    share: Some(4096),
+                    ..lapis_nsd::Options::default()
                 };
                 Server::open(options).and_then(Server::spawn).expect("a daemon")
             });
