@@ -125,6 +125,9 @@ impl Context {
     /// # Safety
     /// `info` came from this context's `alloc_raw`, and nobody uses the memory any more.
     pub unsafe fn free_raw(&self, info: RegionInfo) {
+        if !self.is_of_this_process() {
+            return;
+        }
         let region = if info.id == u64::MAX {
             heap_layout(info.len as usize).map(Owner::Heap)
         } else {
@@ -169,6 +172,9 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
+        if !self.context.is_of_this_process() {
+            return;
+        }
         self.context.locked().remove_region(self.base.as_ptr(), self.len);
     }
 }
@@ -271,6 +277,10 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        if !self.context.is_of_this_process() {
+            // The memory is the parent's, which still uses it.
+            return;
+        }
         let mut locked = self.context.locked();
         locked.remove_region(self.base.as_ptr(), self.len);
         let state = &mut *locked;

@@ -83,6 +83,13 @@ impl Context {
         self.usable().is_ok()
     }
 
+    /// Whether the calling process has made the context. False in a child that it has forked, where
+    /// nothing of the context may be freed or closed: it is still its parent's.
+    #[inline(always)]
+    pub fn is_of_this_process(&self) -> bool {
+        self.shared.alive.here()
+    }
+
     /// Whether others want the cores that this task's threads run on, so that who waits should
     /// give them away.
     #[inline]

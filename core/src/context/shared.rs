@@ -37,6 +37,10 @@ use std::time::Instant;
 /// [`terminate`](Self::terminate) is called. All methods may be called from any thread, except
 /// where they say otherwise for handlers.
 ///
+/// It belongs to the process that made it. In a child that this one forks, calls fail with
+/// [`Error::ForkedChild`], and what is dropped of it, memory and registrations included, is left
+/// as it is.
+///
 /// *LAPI Guide, "Initializing LAPI"; LAPI_Init.*
 #[doc(alias = "lapi_handle_t")]
 pub struct Context {
@@ -211,8 +215,14 @@ impl Clone for Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        if !self.is_of_this_process() {
+            // What the last one would close goes on in the parent, and only there are the threads
+            // that work with it. So there is no last one here.
+            std::mem::forget(Arc::clone(&self.shared));
+            return;
+        }
         // SYNC: AcqRel: the last user sees what all others did with the context.
-        if self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 && self.shared.alive.here() {
+        if self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Nobody is left who could give the lock back, or hear of a failure.
             while self.unlock() {}
             let _ = self.terminate();

@@ -227,9 +227,11 @@ pub(crate) fn turmoil() -> Result<()> {
     }
 }
 
-/// A forked child can't use the parent's context, and the parent can.
+/// A forked child can't use the parent's context, nor end anything of it, and the parent goes on.
 pub(crate) fn fork() -> Result<()> {
     let context = join()?;
+    let memory = context.alloc(4096)?;
+    memory.write(0, b"still here");
     context.gfence()?;
     // SAFETY: the child calls what a forked child may call: nothing that takes a lock another
     // thread might hold.
@@ -239,6 +241,7 @@ pub(crate) fn fork() -> Result<()> {
         let all = refused(context.send(0, HELLO, &[], &[]))
             && refused(context.gfence())
             && refused(context.terminate());
+        drop((memory, context));
         // SAFETY: ends the child without running anything of the parent's.
         unsafe { libc::_exit(if all { 42 } else { 1 }) };
     }
@@ -246,7 +249,11 @@ pub(crate) fn fork() -> Result<()> {
     // SAFETY: waits for the child just made; the status is a local variable.
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 42, "the child ended with {status:#x}");
+    let mut bytes = [0; 10];
+    memory.read(0, &mut bytes);
+    assert_eq!(&bytes, b"still here");
     context.gfence()?;
+    drop(memory);
     println!("fork: refused in the child");
     context.terminate()
 }
