@@ -321,8 +321,11 @@ impl<B: Unpin> Future for Request<B> {
 
 impl<B> Drop for Request<B> {
     fn drop(&mut self) {
-        // Its memory goes with it.
-        let _ = self.settle();
+        // In a forked child it is still the parent's, whose members it would write to.
+        if self.team.context().is_of_this_process() {
+            // Its memory goes with it.
+            let _ = self.settle();
+        }
     }
 }
 
@@ -458,6 +461,9 @@ impl RawPersistent {
 
 impl Drop for RawPersistent {
     fn drop(&mut self) {
+        if !self.team.context().is_of_this_process() {
+            return;
+        }
         let inner = Arc::clone(&self.team.0);
         // SAFETY: operation and team are kept until here; nobody uses them after.
         unsafe {

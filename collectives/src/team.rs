@@ -427,6 +427,10 @@ impl std::fmt::Debug for Team {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.context.is_of_this_process() {
+            // Another thread of the parent may have had the lock, and gives it back only there.
+            return;
+        }
         let _held = Held::new(&self.context);
         // SAFETY: the lock is held; operations under way keep the team.
         unsafe {
