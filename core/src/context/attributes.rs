@@ -17,7 +17,8 @@ impl Context {
     /// Registers a closure as header handler `id` (1 to 255), replacing an earlier one.
     ///
     /// It runs in the dispatcher, under the context's lock, in whichever thread makes progress: it
-    /// should be short, make no calls to Lapis, and not block.
+    /// should be short, make no calls to Lapis, and not block. A panic in it ends the process, with
+    /// a line that says so.
     ///
     /// # Errors
     /// An id outside the table.

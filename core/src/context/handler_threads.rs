@@ -2,6 +2,7 @@
 
 use super::AdaptiveWait;
 use super::Context;
+use super::panics::MustReturn;
 use super::{CompletionHandler, Job};
 use crate::error::Result;
 use crate::handlers::Queued;
@@ -18,18 +19,25 @@ const POLL_FOR: Duration = Duration::from_micros(10);
 const HANDLERS_IN_A_ROW: u32 = 64;
 
 impl Context {
-    pub(super) fn start_thread(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    pub(super) fn start_thread(
+        &self,
+        name: &'static str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
         let mut builder = std::thread::Builder::new().name(name.into());
         if let Some(size) = self.shared.hooks.stack_size {
             builder = builder.stack_size(size);
         }
         let context = self.internal();
         let start = move || {
+            // Without it, nobody would serve arrivals or run handlers any more.
+            let all = MustReturn(name);
             if let Some(prepare) = &context.shared.hooks.thread_start {
                 prepare();
             }
             drop(context);
             body();
+            all.done();
         };
         let thread = crate::threads::spawn(builder, start)
             .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
@@ -118,7 +126,7 @@ impl Context {
         if let Some(trace) = &self.shared.trace {
             trace.note(EventKind::HandlerBegins, 0, job.peer, [0; 2]);
         }
-        self.call_completion_handler(job.handler);
+        self.run_completion_handler(job.handler, job.peer);
         if let Some(trace) = &self.shared.trace {
             trace.note(EventKind::HandlerEnds, 0, job.peer, [0; 2]);
         }

@@ -9,6 +9,7 @@
 //! code of the library takes the lock while it works with a `Locked` of its own. Debug builds check
 //! that.
 
+use super::panics::MustReturn;
 use super::{Context, InternalContext, Shared};
 use crate::context::State;
 use crate::lock::Section;
@@ -107,9 +108,25 @@ impl<'a> Locked<'a> {
     }
 
     /// Runs what may come back to the context: code of the program's, or a call that takes the lock
-    /// itself. The lock is held meanwhile.
+    /// itself. The lock is held meanwhile. A panic ends the process.
     #[inline(always)]
     pub(crate) fn out<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
+        self.out_to("code of the program", call)
+    }
+
+    /// The same; `whom` is what the line about a panic names.
+    #[inline(always)]
+    pub(crate) fn out_to<R>(&mut self, whom: &'static str, call: impl FnOnce(&Context) -> R) -> R {
+        let all = MustReturn(whom);
+        let outcome = self.ask(call);
+        all.done();
+        outcome
+    }
+
+    /// As [`out`](Self::out), for what the program waits for: the state is whole, and a panic goes
+    /// on to whoever waits.
+    #[inline(always)]
+    pub(crate) fn ask<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
         let _outside = self.shared().references.outside();
         call(self.context)
     }

@@ -37,6 +37,7 @@ mod memory;
 mod moderation;
 mod notify;
 mod one_reference;
+mod panics;
 mod poll;
 mod progress;
 mod region;

@@ -99,7 +99,7 @@ impl Context {
         for thread in threads {
             thread.thread().unpark();
             if thread.thread().id() != std::thread::current().id() {
-                // A handler that panicked has ended its thread already.
+                // A panic in it would have ended the process.
                 let _ = thread.join();
             }
         }

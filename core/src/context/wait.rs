@@ -76,7 +76,7 @@ impl Context {
         }
         self.may_wait("wait_until")?;
         let awaited = Awaited::of(Awaiting::Condition).from(peer);
-        self.wait_for(awaited, |locked| Ok(locked.out(|_| done()).then_some(())))
+        self.wait_for(awaited, |locked| Ok(locked.ask(|_| done()).then_some(())))
     }
 
     /// Refuses to wait where waiting could never end.
@@ -117,7 +117,7 @@ impl Locked<'_> {
     #[inline(always)]
     pub(super) fn wait_until(&mut self, asked: bool, mut done: impl FnMut() -> bool) -> Result<()> {
         let awaited = Awaited::of(Awaiting::Condition);
-        self.wait(awaited, asked, |locked| Ok(locked.out(|_| done()).then_some(())))
+        self.wait(awaited, asked, |locked| Ok(locked.ask(|_| done()).then_some(())))
     }
 
     /// As [`Context::wait_for`]. `asked`: `check` has just given nothing.

@@ -55,6 +55,10 @@ pub enum Run {
 }
 
 /// What runs when a message has arrived completely.
+///
+/// If it panics on a handler thread, it counts as returned: counters count and the origin is
+/// answered, locks of the context that it held are given back, and the panic is logged. If it
+/// panics [in line](Run::Inline), the process ends, as after a panic in a header handler.
 pub enum CompletionHandler<C> {
     /// A function and its argument, for the interface above to call
     /// ([`RawHooks::completion`](crate::context::RawHooks)).
@@ -111,7 +115,8 @@ impl<C> Delivery<C> {
     }
 
     /// Collects the whole message into a vector and hands it to `keep` when it is there, in the
-    /// thread that received it: `keep` is short and calls nothing of Lapis.
+    /// thread that received it: `keep` is short and calls nothing of Lapis. A panic in it ends the
+    /// process.
     pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
         if let Some(data) = message.data() {
             keep(data.to_vec());
@@ -124,7 +129,8 @@ impl<C> Delivery<C> {
         Self { into, drop: false, completion, run: Run::Inline }
     }
 
-    /// Adds a completion handler that runs on a handler thread.
+    /// Adds a completion handler that runs on a handler thread. If it panics, it counts as
+    /// returned, and the panic is logged.
     pub fn then(mut self, f: impl FnOnce(&C) + Send + 'static) -> Self {
         self.completion = Some(CompletionHandler::Closure(Box::new(f)));
         self.run = Run::Thread;

@@ -88,7 +88,7 @@ impl<C> CompletionQueue<C> {
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState<C>> {
-        // A panicking handler ends its thread, not the queue.
+        // Nothing of the program's runs while it is held.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 

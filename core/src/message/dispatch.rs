@@ -1,5 +1,6 @@
 //! Handling an arriving packet.
 
+use super::header_handler::HEADER_HANDLER;
 use super::packet::Submitted;
 use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
@@ -96,7 +97,7 @@ impl Locked<'_> {
         self.count_received(path, data.len());
         let incoming = Incoming { source, user_header, len: data.len() as u64, first: data };
         if let Some(f) = self.shared().handlers.closure(handler) {
-            let delivery = self.out(|context| f(context, &incoming));
+            let delivery = self.out_to(HEADER_HANDLER, |context| f(context, &incoming));
             if delivery.wants_something() {
                 return self.reborrow().deliver_short(source, delivery, packet);
             }
@@ -261,7 +262,8 @@ impl Locked<'_> {
         // Calls that the handler makes must not poll: the packet being dispatched would go away
         // under it.
         self.dispatching += 1;
-        self.out(|context| context.call_completion_handler(job.handler));
+        let whom = "a completion handler that runs inline";
+        self.out_to(whom, |context| context.call_completion_handler(job.handler));
         self.dispatching -= 1;
         // SAFETY: the origin handed back an address that this task gave out.
         unsafe { self.count_at(job.target_counter, job.peer) };

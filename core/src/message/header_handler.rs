@@ -6,11 +6,14 @@ use crate::error::Error;
 use crate::handlers::{Ask, Incoming, TABLE_END};
 use crate::transport::PeerId;
 
+/// How a line about a panic names it.
+pub(super) const HEADER_HANDLER: &str = "a header handler";
+
 impl Locked<'_> {
     /// Calls the header handler of a message.
     pub(super) fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
         if let Some(f) = self.shared().handlers.closure(handler) {
-            return self.out(|context| f(context, incoming));
+            return self.out_to(HEADER_HANDLER, |context| f(context, incoming));
         }
         self.call_handler_by_address(handler, incoming).unwrap_or(Delivery::bury())
     }
@@ -40,7 +43,7 @@ impl Locked<'_> {
         };
         // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
         // trust each other's.
-        self.out(|context| unsafe { call(context, address, incoming) })
+        self.out_to(HEADER_HANDLER, |context| unsafe { call(context, address, incoming) })
     }
 
     /// All data of a message is there: asks whether it is accepted.
