@@ -25,15 +25,20 @@ impl MustReturn {
 }
 
 impl Drop for MustReturn {
-    #[cold]
-    #[inline(never)]
+    // In line, so that the name is not stored before each call.
+    #[inline(always)]
     fn drop(&mut self) {
-        // No log: a program need not have one. The panic's own message is there already.
-        let line =
-            format!("lapis: {} has panicked, amid work that must be finished: the process ends\n", self.0);
-        let _ = std::io::stderr().write_all(line.as_bytes());
-        std::process::abort();
+        end_process(self.0);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn end_process(whom: &str) -> ! {
+    // No log: a program need not have one. The panic's own message is there already.
+    let line = format!("lapis: {whom} has panicked, amid work that must be finished: the process ends\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    std::process::abort();
 }
 
 impl Context {
