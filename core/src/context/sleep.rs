@@ -1,13 +1,22 @@
 //! Sleeping until something arrives, and waking sleeping threads.
 
 use super::adaptive_wait::nap;
-use super::sleepers::Who;
+use super::sleepers::{Sleepers, Who};
 use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for events that wake no thread.
 pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
+
+/// A thread is counted as a sleeper, until this is dropped: with the lock held.
+struct Counted<'a>(&'a Sleepers);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Locked<'_> {
     /// Sleeps until something may have changed, at most for `limit`, unless `done`. The lock is let
@@ -34,9 +43,9 @@ impl Locked<'_> {
         // SYNC: SeqCst pairs with that of `wake_sleepers_of_counter`. Counted under the lock,
         // before `done` and `arm` look once more: whoever changes something afterwards sees us.
         s.count.fetch_add(1, Ordering::SeqCst);
+        let counted = Counted(s);
         let heard = shared.link_sleepers.heard();
         if done(self) {
-            s.count.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         let armed = self.arm();
@@ -53,7 +62,8 @@ impl Locked<'_> {
                 self.unlocked(|_| nap());
             }
         }
-        let last = s.count.fetch_sub(1, Ordering::Relaxed) == 1;
+        drop(counted);
+        let last = s.count.load(Ordering::Relaxed) == 0;
         if last && !self.links.interrupts {
             self.links.disarm();
         }

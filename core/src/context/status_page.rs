@@ -1,7 +1,7 @@
 //! Writing the status page: what a long wait is for, and everything else at intervals.
 
 use super::tally::Fetch;
-use super::{Locked, State};
+use super::{Locked, Shared, State};
 use crate::counter::Counter;
 use crate::state::{Peer, PeerState};
 use crate::stats::Path;
@@ -108,19 +108,25 @@ impl PublishedWait {
     /// The wait is over.
     #[inline(always)]
     pub(crate) fn end(self, locked: &Locked<'_>) {
+        self.end_in(locked.shared());
+    }
+
+    /// The same; the lock is held.
+    #[inline(always)]
+    pub(super) fn end_in(self, shared: &Shared) {
         if self.slot > 0 {
-            self.forget(locked);
+            self.forget(shared);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn forget(&self, locked: &Locked<'_>) {
-        let page = &locked.shared().status;
+    fn forget(&self, shared: &Shared) {
+        let page = &shared.status;
         let slot = &page.waits[usize::from(self.slot) - 1];
         let lasted = monotonic_ns().saturating_sub(slot.since.swap(0, Relaxed));
         add(&page.waited_ns, lasted);
-        if let Some(trace) = &locked.shared().trace {
+        if let Some(trace) = &shared.trace {
             let (kind, peer) = (slot.kind.load(Relaxed), slot.peer.load(Relaxed));
             trace.note(EventKind::WaitEnds, kind as u8, peer, [0; 2]);
         }

@@ -3,7 +3,7 @@
 use super::AdaptiveWait;
 use super::sleep::SLEEP_IN_PIECES;
 use super::status_page::{Awaited, PublishedWait};
-use super::{Context, Locked};
+use super::{Context, Locked, Shared};
 use crate::counter::Counter;
 use crate::error::{Error, Result};
 use crate::status::Awaiting;
@@ -50,7 +50,7 @@ impl Context {
     }
 
     /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct
-    /// stores change.
+    /// stores change. If `done` panics, the wait ends, and the panic goes on to the caller.
     ///
     /// # Errors
     /// As for [`wait_counter`](Self::wait_counter).
@@ -99,6 +99,34 @@ impl Context {
     }
 }
 
+/// A wait that polls. It is dropped only if its condition panics.
+struct Wait<'a> {
+    shared: &'a Shared,
+    published: PublishedWait,
+}
+
+impl Wait<'_> {
+    #[inline(always)]
+    fn has_ended(mut self) -> PublishedWait {
+        let published = std::mem::take(&mut self.published);
+        std::mem::forget(self);
+        published
+    }
+}
+
+impl Drop for Wait<'_> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // Not `end_polling`: it may run handlers, which are not to panic as well. The progress
+        // thread arms the links.
+        let polling = &self.shared.status.polling;
+        polling.store(polling.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        self.shared.link_sleepers.wake();
+        std::mem::take(&mut self.published).end_in(self.shared);
+    }
+}
+
 impl Locked<'_> {
     /// As [`Context::may_wait`].
     #[inline(always)]
@@ -128,9 +156,10 @@ impl Locked<'_> {
         asked: bool,
         mut check: impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R> {
-        let mut published = PublishedWait::default();
         self.begin_polling();
-        let result = self.wait_locked(&awaited, asked, &mut published, &mut check);
+        let mut wait = Wait { shared: self.shared(), published: PublishedWait::default() };
+        let result = self.wait_locked(&awaited, asked, &mut wait.published, &mut check);
+        let published = wait.has_ended();
         self.end_polling();
         published.end(self);
         result.map_err(|e| *e)
@@ -312,6 +341,38 @@ impl Locked<'_> {
         match state.peers.unacknowledged.first() {
             None => Ok(()),
             Some(&dead) => Err(state.refusal(dead).into()),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::bootstrap;
+    use crate::config::Config;
+    use crate::context::ContextBuilder;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_condition_that_panics_leaves_no_wait_behind() {
+        let job = bootstrap::singleton(0).unwrap();
+        let context = ContextBuilder::default().without_transports(job, Config::default()).unwrap();
+        let shared = &context.shared;
+        let published = || shared.status.waits.iter().filter(|w| w.since.load(Ordering::Relaxed) > 0).count();
+        let sleepers = || shared.sleepers.count.load(Ordering::Relaxed);
+        let left = || (shared.status.polling.load(Ordering::Relaxed), sleepers(), published());
+        // When it is first asked by a wait, when that is on the status page, and just before it
+        // sleeps.
+        let when: [&dyn Fn() -> bool; 3] = [&|| left().0 > 0, &|| published() > 0, &|| sleepers() > 0];
+        for is_time in when {
+            let wait = || {
+                context.wait_until(|| {
+                    assert!(!is_time(), "on purpose");
+                    false
+                })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(wait)).is_err());
+            assert_eq!(left(), (0, 0, 0));
         }
     }
 }
