@@ -235,7 +235,7 @@ impl Locked<'_> {
                 }
             }
             Some(CompletionHandler::Ask(ask)) => {
-                self.ask(source, Arrival { completion: None, ..arrival }, ask);
+                self.ask_for_acceptance(source, Arrival { completion: None, ..arrival }, ask);
             }
             Some(handler) => {
                 self.delivered(source, arrival.message);

@@ -1,9 +1,9 @@
 //! Fences: waiting until earlier operations have moved their data.
 //!
 //! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when
-//! the first so many are. The origin counts in 64 bits. Packets carry the low 32, by which the
-//! peer knows messages that are under way: far fewer than 2³¹. Operations that are answered anyway (gets, atomics, rendezvous) have
-//! numbers of their own and are counted here.
+//! the first so many are. The origin counts in 64 bits. Packets carry the low 32, by which the peer
+//! knows messages that are under way: far fewer than 2³¹. Operations that are answered anyway
+//! (gets, atomics, rendezvous) have numbers of their own and are counted here.
 
 use crate::Context;
 use crate::context::Awaited;

@@ -48,7 +48,12 @@ impl Locked<'_> {
 
     /// All data of a message is there: asks whether it is accepted.
     #[cold]
-    pub(super) fn ask(&mut self, source: PeerId, arrival: Arrival, mut ask: Box<Ask<Context>>) {
+    pub(super) fn ask_for_acceptance(
+        &mut self,
+        source: PeerId,
+        arrival: Arrival,
+        mut ask: Box<Ask<Context>>,
+    ) {
         // As for any header handler.
         self.dispatching += 1;
         let answer = self.out(|context| ask(context));
