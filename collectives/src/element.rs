@@ -61,8 +61,8 @@ pub enum Operator {
     MinAt,
     /// The maximum and its location; of equal values, the first location.
     MaxAt,
-    /// Logical: values other than 0 are true. Of two operands and more the result is 0 or 1; a single
-    /// one, as of the first member's scan, stays as it is.
+    /// Logical: values other than 0 are true. Of two operands and more the result is 0 or 1; a
+    /// single one, as of the first member's scan, stays as it is.
     And,
     /// Logical.
     Or,

@@ -90,7 +90,8 @@ typedef uint lapis_op_t;
 #define LAPIS_MAX                  4 /* of a number and not-a-number, the number */
 #define LAPIS_MIN_AT               5 /* the minimum and its location, the first of several */
 #define LAPIS_MAX_AT               6 /* the maximum and its location, the first of several */
-#define LAPIS_AND                  7 /* logical: of two operands and more, the result is 0 or 1; a single one stays as it is */
+/* logical: of two operands and more, the result is 0 or 1; a single one stays as it is */
+#define LAPIS_AND 7
 #define LAPIS_OR                   8 /* logical, as LAPIS_AND */
 #define LAPIS_XOR                  9 /* logical, as LAPIS_AND */
 #define LAPIS_BIT_AND              10 /* bitwise */

@@ -1,11 +1,6 @@
 //! For how long nothing has come for an operation that no call waits for.
 
-use super::{Engine, Members, Op};
 use crate::board::Reach;
-use crate::engine::search::Found;
-use crate::error::CollectiveError;
-use lapis_core::Context;
-use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How far an operation has come: its number, its steps, messages that are open, and its rounds.
@@ -21,51 +16,13 @@ pub(crate) struct Silence(Option<(Stand, Instant, Instant)>);
 
 impl Silence {
     /// Whether it has lasted that long `now`.
-    fn has_lasted(&mut self, limit: Duration, stand: Stand, now: Instant) -> bool {
+    pub(crate) fn has_lasted(&mut self, limit: Duration, stand: Stand, now: Instant) -> bool {
         let since = match self.0 {
             Some((before, since, last)) if before == stand && now - last <= limit / APART => since,
             _ => now,
         };
         self.0 = Some((stand, since, now));
         now - since >= limit
-    }
-}
-
-impl Engine {
-    /// An operation waits for a member, which can be reached. It fails if nothing has come for as
-    /// long as TIMEOUT allows.
-    ///
-    /// # Safety
-    /// The lock is held; the operation is one of the team's under way.
-    pub(super) unsafe fn note_silence(
-        &self,
-        context: &Context,
-        team: NonNull<Members>,
-        op: *mut Op,
-        task: u32,
-    ) {
-        if *context.config().notimeout.get() {
-            return;
-        }
-        // SAFETY: the caller's promise; nothing below calls out.
-        unsafe {
-            let memory = &(*team.as_ptr()).memory;
-            // In memory it waits for the head of the queue, which may wait for the search.
-            let stand = match &memory.found {
-                Found::Looking(search) if std::ptr::eq(search.op().as_ptr(), op) => return,
-                Found::Looking(search) if (&(*op).rounds).is_some() => (&*search.op().as_ptr()).stand(),
-                _ if (&(*op).rounds).is_some() => {
-                    let head = memory.queue.front().map_or(op, |head| head.as_ptr());
-                    (&*head).stand()
-                }
-                _ => (&*op).stand(),
-            };
-            let limit = context.timeout();
-            if (&mut (*op).silence).has_lasted(limit, stand, Instant::now()) {
-                let (call, seconds) = ((*op).name, limit.as_secs());
-                (*op).failure.get_or_insert(CollectiveError::Silent { task, call, seconds });
-            }
-        }
     }
 }
 

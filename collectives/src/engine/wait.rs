@@ -2,6 +2,7 @@
 
 use super::op::Act;
 use super::run::post;
+use super::search::Found;
 use super::wire::{Header, Kind};
 use super::{Care, Engine, Held, Members, Op};
 use crate::board::Reach;
@@ -164,6 +165,36 @@ impl Engine {
                 // A program that has not asked for it yet may have begun it long before its time.
                 Ok(()) if (*op).ending.is_none() && (*op).waker.is_none() => {}
                 Ok(()) => self.note_silence(context, team, op, task),
+            }
+        }
+    }
+
+    /// An operation waits for a member, which can be reached. It fails if nothing has come for as
+    /// long as TIMEOUT allows.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    unsafe fn note_silence(&self, context: &Context, team: NonNull<Members>, op: *mut Op, task: u32) {
+        if *context.config().notimeout.get() {
+            return;
+        }
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            let memory = &(*team.as_ptr()).memory;
+            // In memory it waits for the head of the queue, which may wait for the search.
+            let stand = match &memory.found {
+                Found::Looking(search) if std::ptr::eq(search.op().as_ptr(), op) => return,
+                Found::Looking(search) if (&(*op).rounds).is_some() => (&*search.op().as_ptr()).stand(),
+                _ if (&(*op).rounds).is_some() => {
+                    let head = memory.queue.front().map_or(op, |head| head.as_ptr());
+                    (&*head).stand()
+                }
+                _ => (&*op).stand(),
+            };
+            let limit = context.timeout();
+            if (&mut (*op).silence).has_lasted(limit, stand, Instant::now()) {
+                let (call, seconds) = ((*op).name, limit.as_secs());
+                (*op).failure.get_or_insert(CollectiveError::Silent { task, call, seconds });
             }
         }
     }

@@ -53,9 +53,9 @@ impl Context {
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
     /// `looks` times; the last look is one at everything. A put is sent, a get received. Of a stream
-    /// some tens of messages are handled. Says whether a sending and whether a receiving has ended since the last call that
-    /// said so; `None`: another thread holds the lock, and nothing has happened but that it may
-    /// have the core.
+    /// some tens of messages are handled. Says whether a sending and whether a receiving has ended
+    /// since the last call that said so; `None`: another thread holds the lock, and nothing has
+    /// happened but that it may have the core.
     ///
     /// What ended in another call, such as a fence, counts, too: the call then returns at once. Who
     /// waits for a message by this call alone would otherwise miss one that came a moment earlier.

@@ -140,7 +140,8 @@ impl Locked<'_> {
     }
 
     /// Counts a counter of the target's by message. `completion` is told when that has been done.
-    //= LAPI Guide, LAPI_Put: the completion counter follows the target's
+    ///
+    /// *LAPI Guide, LAPI_Put.*
     pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64, completion: Notify) {
         if self.peers[target].state != PeerState::Up {
             let refusal = self.refusal(target);

@@ -75,7 +75,7 @@ impl Memory {
         if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
             return Err(refused("the memory is not sealed: somebody could shorten it".to_owned()));
         }
-        // Only now: of what has seals the kernel itself tells, and no file server delays the answer.
+        // Only now: of what has seals the kernel itself tells; no file server delays the answer.
         if fstatfs(&file)?.f_type as u32 == OF_HUGE_PAGES {
             return Err(refused(
                 "the memory is of huge pages, of which there may be none to read".to_owned(),
