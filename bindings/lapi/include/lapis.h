@@ -131,6 +131,17 @@ int lapis_team_include(lapi_handle_t hndl, lapis_team_t team, uint count, const 
 int lapis_team_exclude(lapi_handle_t hndl, lapis_team_t team, uint count, const uint *ranks,
                        lapis_team_t *made);
 
+/* Creates the team of the members at ranks first, first + stride, and so on up to last. */
+int lapis_team_range(lapi_handle_t hndl, lapis_team_t team, uint first, uint last, long stride,
+                     lapis_team_t *made);
+
+/* Creates the team of the members of either team. */
+int lapis_team_union(lapi_handle_t hndl, lapis_team_t team, lapis_team_t other, lapis_team_t *made);
+
+/* Creates the team of the members of the first team that the second one does not have. */
+int lapis_team_difference(lapi_handle_t hndl, lapis_team_t team, lapis_team_t other,
+                          lapis_team_t *made);
+
 /* Creates the team of the members of both teams. */
 int lapis_team_intersection(lapi_handle_t hndl, lapis_team_t team, lapis_team_t other,
                             lapis_team_t *made);

@@ -111,6 +111,53 @@ pub unsafe extern "C" fn lapis_team_exclude(
     unsafe { crate::collectives::teams::exclude(hndl, team, count, ranks, made) }
 }
 
+/// Creates the team of the members at ranks first, first + stride, and so on up to last.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_range(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    first: c_uint,
+    last: c_uint,
+    stride: c_long,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::collectives::teams::range(hndl, team, first, last, stride, made) }
+}
+
+/// Creates the team of the members of either team.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_union(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::collectives::teams::union(hndl, team, other, made) }
+}
+
+/// Creates the team of the members of the first team that the second one does not have.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_difference(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::collectives::teams::difference(hndl, team, other, made) }
+}
+
 /// Creates the team of the members of both teams.
 ///
 /// # Safety

@@ -6,7 +6,6 @@ use super::{Form, answer, by_rank, in_form, list};
 use crate::abi::*;
 use crate::dgsp::layout::check_gather;
 use crate::dgsp::registry::{Program, acquire};
-use crate::handles;
 use lapis_collectives::{CollectiveError, Laid, Part, Team};
 use lapis_core::message::{Gather, Scatter};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
@@ -152,7 +151,7 @@ unsafe fn laid(
     describe: impl FnOnce(&Team) -> Described,
 ) -> c_int {
     let call = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         let all = &instance.collectives;
         // SAFETY: the caller's promise; places borrow nothing.
         unsafe {

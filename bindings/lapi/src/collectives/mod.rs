@@ -17,7 +17,7 @@ pub(crate) mod teams;
 mod values;
 
 use crate::abi::*;
-use crate::handles;
+use crate::handles::{self, Entered};
 use lapis_collectives::{By, Call, RawPersistent, Request, Team, Type};
 use outcome::{Outcome, exhausted, failed, failure};
 use state::{Collectives, Pending};
@@ -34,6 +34,15 @@ pub(crate) enum Form {
     Start(*mut lapis_request_t),
     /// It is set up; where the request goes.
     Keep(*mut lapis_request_t),
+}
+
+/// The instance that a handle names, for a call that begins.
+fn instance(hndl: lapi_handle_t) -> Outcome<Entered> {
+    // A call amid another one keeps no text: memory may be in the midst of being allocated.
+    handles::get(hndl).map_err(|code| match code {
+        LAPI_ERR_HNDL_INVALID => failure(code, format!("hndl {hndl} is no handle of a context that is open")),
+        _ => code,
+    })
 }
 
 /// Does a call; what it gives goes to C.
@@ -95,7 +104,7 @@ unsafe fn run<'a>(
     describe: impl FnOnce(&Team, &Operators) -> Outcome<Work<'a>>,
 ) -> c_int {
     let run = || {
-        let instance = handles::get(hndl)?;
+        let instance = instance(hndl)?;
         let all = &instance.collectives;
         // SAFETY: by the manual, nobody frees a team that is in use.
         let team = unsafe { all.team(&instance.context, team) }?;

@@ -5,7 +5,7 @@ use super::state::Pending;
 use super::{absent, answer, give};
 use crate::abi::*;
 use crate::handlers::notify;
-use crate::handles::{self, Entered};
+use crate::handles::Entered;
 use lapis_core::Counter;
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use std::ptr::NonNull;
@@ -68,7 +68,7 @@ unsafe fn wait_for(instance: &Entered, request: *mut lapis_request_t) -> Outcome
 
 pub(crate) unsafe fn wait(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
     let wait = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         unsafe { wait_for(&instance, request) }
     };
@@ -77,7 +77,7 @@ pub(crate) unsafe fn wait(hndl: lapi_handle_t, request: *mut lapis_request_t) ->
 
 pub(crate) unsafe fn waitall(hndl: lapi_handle_t, count: c_uint, requests: *mut lapis_request_t) -> c_int {
     let wait = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         if requests.is_null() && count > 0 {
             return Err(failure(LAPI_ERR_RET_PTR_NULL, "requests is NULL"));
         }
@@ -94,7 +94,7 @@ pub(crate) unsafe fn waitall(hndl: lapi_handle_t, count: c_uint, requests: *mut 
 
 pub(crate) unsafe fn test(hndl: lapi_handle_t, request: *mut lapis_request_t, ended: *mut c_int) -> c_int {
     let test = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         unsafe {
             let told = give(ended, "ended")?;
@@ -131,7 +131,7 @@ const KEPT: &str = "the request was set up by lapis_*_init: wait for it or test 
 
 pub(crate) unsafe fn start(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
     let start = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         unsafe {
             with(&instance, request, |pending| match pending {
@@ -152,7 +152,7 @@ pub(crate) unsafe fn request_count(
     cntr: *mut lapi_cntr_t,
 ) -> c_int {
     let count = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         let Some(counter) = NonNull::new(cntr.cast::<Counter>()) else {
             return Err(failure(LAPI_ERR_CNTR_NULL, "cntr is NULL"));
         };
@@ -177,7 +177,7 @@ pub(crate) unsafe fn request_then(
     arg: *mut c_void,
 ) -> c_int {
     let then = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         let Some(done) = done else {
             return Err(failure(LAPIS_ERR_REQUEST, "done, the completion handler, is NULL"));
         };
@@ -208,7 +208,7 @@ pub(crate) unsafe fn request_then(
 
 pub(crate) unsafe fn request_free(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
     let free = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         instance.context.may_block("a collective's wait").map_err(|e| failed(e.into()))?;
         // SAFETY: the manual's promise.
         unsafe {
@@ -232,7 +232,7 @@ pub(crate) unsafe fn op_create(
     op: *mut lapis_op_t,
 ) -> c_int {
     let create = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         let made = unsafe { give(op, "op") }?;
         let fold = fold.ok_or_else(|| failure(LAPIS_ERR_OP, "fold is NULL"))?;
@@ -243,7 +243,7 @@ pub(crate) unsafe fn op_create(
 }
 
 pub(crate) unsafe fn op_free(hndl: lapi_handle_t, op: lapis_op_t) -> c_int {
-    answer(handles::get(hndl).and_then(|instance| instance.collectives.operators.remove(op)))
+    answer(super::instance(hndl).and_then(|instance| instance.collectives.operators.remove(op)))
 }
 
 pub(crate) unsafe fn error_text(text: *mut c_char, size: c_ulong) -> c_int {

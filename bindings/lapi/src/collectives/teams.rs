@@ -4,7 +4,6 @@ use super::outcome::{Outcome, exhausted, failed, failure};
 use super::state::Collectives;
 use super::{answer, give, list};
 use crate::abi::*;
-use crate::handles;
 use lapis_collectives::{Group, Team};
 use lapis_core::Context;
 use std::ffi::{c_int, c_long, c_uint};
@@ -20,7 +19,7 @@ unsafe fn with(
     work: impl FnOnce(&Context, &Collectives, &Team) -> Outcome,
 ) -> c_int {
     let with = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         let all = &instance.collectives;
         // SAFETY: the caller's promise.
         let team = unsafe { all.team(&instance.context, team) }?;
@@ -62,7 +61,7 @@ pub(crate) unsafe fn of(
     made: *mut lapis_team_t,
 ) -> c_int {
     let of = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         let (made, tasks) = unsafe { (give(made, "made")?, list(tasks, count as usize, "tasks")?) };
         make(&instance.context, &instance.collectives, grouped(Group::from_list(tasks))?, false, made)
@@ -78,7 +77,7 @@ pub(crate) unsafe fn strided(
     made: *mut lapis_team_t,
 ) -> c_int {
     let strided = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         // SAFETY: the manual's promise.
         let made = unsafe { give(made, "made") }?;
         let group = grouped(Group::strided(first, stride, count))?;
@@ -136,6 +135,56 @@ pub(crate) unsafe fn exclude(
     unsafe { some(hndl, team, count, ranks, made, Group::exclude) }
 }
 
+pub(crate) unsafe fn range(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    first: c_uint,
+    last: c_uint,
+    stride: c_long,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the manual's promise.
+    unsafe {
+        with(hndl, team, |context, all, team| {
+            let made = give(made, "made")?;
+            if let Some(rank) = [first, last].iter().find(|rank| **rank as usize >= team.len()) {
+                return Err(outside(*rank, team));
+            }
+            let group = grouped(team.group().range(first as usize, last as usize, stride))?;
+            make(context, all, group, true, made)
+        })
+    }
+}
+
+/// # Safety
+/// As the manual says.
+unsafe fn of_two(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+    combine: impl FnOnce(&Group, &Group) -> Group,
+) -> c_int {
+    // SAFETY: the manual's promise.
+    unsafe {
+        with(hndl, team, |context, all, team| {
+            let made = give(made, "made")?;
+            let other = all.team(context, other)?;
+            make(context, all, combine(team.group(), other.group()), true, made)
+        })
+    }
+}
+
+pub(crate) unsafe fn union(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the manual's promise.
+    unsafe { of_two(hndl, team, other, made, Group::union) }
+}
+
 pub(crate) unsafe fn intersection(
     hndl: lapi_handle_t,
     team: lapis_team_t,
@@ -143,13 +192,17 @@ pub(crate) unsafe fn intersection(
     made: *mut lapis_team_t,
 ) -> c_int {
     // SAFETY: the manual's promise.
-    unsafe {
-        with(hndl, team, |context, all, team| {
-            let made = give(made, "made")?;
-            let other = all.team(context, other)?;
-            make(context, all, team.group().intersection(other.group()), true, made)
-        })
-    }
+    unsafe { of_two(hndl, team, other, made, Group::intersection) }
+}
+
+pub(crate) unsafe fn difference(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the manual's promise.
+    unsafe { of_two(hndl, team, other, made, Group::difference) }
 }
 
 pub(crate) unsafe fn split(
@@ -174,7 +227,7 @@ pub(crate) unsafe fn split(
 
 pub(crate) unsafe fn free(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
     let free = || {
-        let instance = handles::get(hndl)?;
+        let instance = super::instance(hndl)?;
         let all = &instance.collectives;
         let found = match team {
             // Nobody's to free.

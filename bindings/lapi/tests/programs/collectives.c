@@ -274,6 +274,37 @@ static void many_at_once(void)
     free(at);
 }
 
+/* Ranges, unions and differences, of the members with even ranks or with odd ones. */
+static void sets(lapis_team_t half)
+{
+    lapis_team_t evens, all, others;
+    unsigned size, rank, last = (unsigned)tasks - 1;
+
+    OK(lapis_team_range(hndl, LAPIS_WORLD, 0, last, 2, &evens));
+    CHECK((evens == LAPIS_NO_TEAM) == (me % 2 == 1));
+    if (evens != LAPIS_NO_TEAM) {
+        OK(lapis_team_size(hndl, evens, &size));
+        CHECK(size == (unsigned)(tasks + 1) / 2);
+        OK(lapis_barrier(hndl, evens));
+        OK(lapis_team_free(hndl, evens));
+    }
+    OK(lapis_team_range(hndl, LAPIS_WORLD, last, 0, -1, &all));
+    OK(lapis_team_rank(hndl, all, &rank));
+    CHECK(rank == last - (unsigned)me);
+    OK(lapis_barrier(hndl, all));
+    OK(lapis_team_free(hndl, all));
+    OK(lapis_team_union(hndl, half, LAPIS_WORLD, &all));
+    OK(lapis_team_size(hndl, all, &size));
+    CHECK(size == (unsigned)tasks);
+    OK(lapis_team_difference(hndl, LAPIS_WORLD, half, &others));
+    CHECK(others == LAPIS_NO_TEAM);
+    OK(lapis_team_free(hndl, all));
+    GIVES(LAPIS_ERR_GROUP, lapis_team_range(hndl, LAPIS_WORLD, 0, last, 0, &all));
+    GIVES(LAPIS_ERR_ROOT, lapis_team_range(hndl, LAPIS_WORLD, 0, (unsigned)tasks, 1, &all));
+    OK(lapis_team_difference(hndl, half, LAPIS_WORLD, &others));
+    CHECK(others == LAPIS_NO_TEAM);
+}
+
 static void parts(void)
 {
     lapis_team_t half, odd, both, none;
@@ -303,6 +334,7 @@ static void parts(void)
     OK(lapis_team_size(hndl, both, &i));
     CHECK(i == of_half);
     OK(lapis_barrier(hndl, both));
+    sets(half);
     i = tasks - 1 - me;
     OK(lapis_team_include(hndl, odd, 1, &i, &none));
     OK(lapis_barrier(hndl, none));

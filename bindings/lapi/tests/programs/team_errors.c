@@ -66,6 +66,7 @@ static void arguments(void)
     ulong counts[3] = {1, 1, 1};
     lapis_request_t request = LAPIS_NO_REQUEST;
 
+    REFUSED(LAPI_ERR_HNDL_INVALID, "4711", lapis_barrier(4711, LAPIS_WORLD));
     REFUSED(LAPIS_ERR_ROOT, "4711", lapis_bcast(hndl, LAPIS_WORLD, data, 1, LAPIS_I64, 4711));
     REFUSED(LAPIS_ERR_TYPE, "0x63", lapis_bcast(hndl, LAPIS_WORLD, data, 1, 99, 0));
     REFUSED(LAPIS_ERR_TYPE, "0x40000000", lapis_bcast(hndl, LAPIS_WORLD, data, 1, LAPIS_BYTES(0), 0));
