@@ -122,7 +122,11 @@ impl Services {
         }
         self.tried = Instant::now();
         let daemon = Daemon::connect_within(&self.address, QUICK).ok()?;
-        let shown = rails.iter().try_for_each(|rail| daemon.adopt(&rail.entry.place, self.key, &rail.parts));
+        // Each is shown, also behind one whose number somebody else has by now.
+        let mut shown = Ok(());
+        for rail in rails {
+            shown = shown.and(daemon.adopt(&rail.entry.place, self.key, &rail.parts));
+        }
         // Adapters keep their places: the names in the windows' places are the new daemon's, too.
         self.daemon = daemon;
         self.gone = false;
