@@ -40,6 +40,9 @@ impl Locked<'_> {
             k if k == EventKind::Complete as u32 => {
                 self.end_operation(event.token, Status::from_raw(event.status));
             }
+            k if k == EventKind::PeerDown as u32 && event.peer >= self.shared().tasks => {
+                tracing::warn!(peer = event.peer, "a transport has lost what is no task of this job");
+            }
             // Of a former process: the link to the present one has an engine, which says so itself.
             k if k == EventKind::PeerDown as u32 && self.peers[event.peer].moved => {
                 self.end_loans(event.peer);

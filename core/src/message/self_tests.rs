@@ -9,8 +9,8 @@ use crate::error::{Access, Error, Reason, Refusal};
 use crate::message::{Operation, Waiting};
 use crate::stats::Path;
 use crate::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RawSlice, RemoteAddr,
-    Status, Transport, TransportError, Usage,
+    Attributes, Caps, Declaration, Event, EventKind, Host, Limits, NoWaiter, OpenParams, PeerId, RawSlice,
+    RemoteAddr, Status, Transport, TransportError, Usage,
 };
 use crate::wire::{Encoded, Header, Kind};
 use lapis_patience::Patience;
@@ -176,6 +176,15 @@ fn who_has_terminated_its_context_is_not_resumed_and_its_memory_is_out_of_reach(
     context.purge(0).unwrap();
     let outcome = context.resume(0);
     assert!(matches!(outcome, Err(Error::TargetDown { task: 0, .. })), "{outcome:?}");
+}
+
+#[test]
+fn the_end_of_a_peer_that_is_none_is_nothing_to_act_upon() {
+    let context = alone();
+    let mut event = Event::message(7, std::ptr::null_mut(), 0);
+    event.kind = EventKind::PeerDown as u32;
+    context.locked().dispatch(Path::Local, &event);
+    assert!(context.direct(0, 8, 0).is_some(), "this task is still there");
 }
 
 #[test]
