@@ -16,7 +16,7 @@
 
 static lapi_udp_t addresses[2];
 static lapi_cntr_t never;
-static int calls;
+static int calls, to_other;
 
 static int tell(lapi_handle_t *h, lapi_udp_t *local, lapi_udp_t *list, lapi_udpinfo_t *about)
 {
@@ -42,6 +42,13 @@ static void find_addresses(void)
     }
     for (int i = 0; i < 2; i++)
         close(sockets[i]);
+}
+
+/* Both have ended their contexts: who begins again earlier finds the other one's former context. */
+static void meet(void)
+{
+    char byte = 0;
+    CHECK(write(to_other, &byte, 1) == 1 && read(to_other, &byte, 1) == 1);
 }
 
 static void *wait_for_nothing(void *argument)
@@ -71,18 +78,22 @@ static void once(lapi_extend_t *extend)
     int free_again = socket(AF_INET, SOCK_DGRAM, 0);
     CHECK(free_again >= 0 && bind(free_again, (struct sockaddr *)&at, sizeof at) == 0);
     close(free_again);
+    meet();
 }
 
 int main(void)
 {
     char partition[32];
-    int status;
+    int status, ends[2];
     find_addresses();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     snprintf(partition, sizeof partition, "same-%d", getpid());
     CHECK(setenv("MP_PARTITION", partition, 1) == 0 && setenv("MP_PROCS", "2", 1) == 0);
     pid_t other = fork();
     if (other == 0)
         CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    to_other = ends[other == 0];
+    close(ends[other != 0]);
     CHECK(other >= 0 && setenv("MP_CHILD", other ? "0" : "1", 1) == 0);
     for (int round = 0; round < 2 * ROUNDS; round++) {
         lapi_extend_t extend;
