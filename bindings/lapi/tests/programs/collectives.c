@@ -293,7 +293,7 @@ static void sets(lapis_team_t half)
     CHECK(rank == last - (unsigned)me);
     OK(lapis_barrier(hndl, all));
     OK(lapis_team_free(hndl, all));
-    OK(lapis_team_union(hndl, half, LAPIS_WORLD, &all));
+    OK(lapis_team_union(hndl, LAPIS_WORLD, half, &all));
     OK(lapis_team_size(hndl, all, &size));
     CHECK(size == (unsigned)tasks);
     OK(lapis_team_difference(hndl, LAPIS_WORLD, half, &others));
