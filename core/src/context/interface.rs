@@ -138,6 +138,11 @@ impl Context {
     #[inline(always)]
     pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
         self.shared.count_direct(target, direction, len);
+        let ended = &self.shared.direct_ended[direction as usize];
+        // Written once between two polls: threads that copy at the same time share the line.
+        if !ended.load(Ordering::Relaxed) {
+            ended.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -148,7 +153,5 @@ impl Shared {
         if let Some(line) = self.tallies.of(target) {
             line.add(direction, len);
         }
-        let ended = &self.direct_ended[direction as usize];
-        ended.store(ended.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }

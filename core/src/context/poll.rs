@@ -7,7 +7,7 @@ use super::{AdaptiveWait, Context, Locked};
 use crate::buffers::Direction;
 use crate::error::Result;
 use crate::state::Inbound;
-use crate::sync::Ordering;
+use crate::sync::{AtomicBool, Ordering};
 
 /// Messages that a call handles that waits for one: of a stream, the next ones are there, too, and
 /// a call costs as much as some of them.
@@ -77,6 +77,11 @@ impl Context {
     }
 }
 
+/// Whether a flag was raised; it is not any more.
+fn take(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::Relaxed)
+}
+
 impl Locked<'_> {
     /// At the end of a call that polls: those who want the lock or the core have it if nothing has
     /// come.
@@ -96,11 +101,13 @@ impl Locked<'_> {
 
     fn poll(&mut self, looks: u32) -> (bool, bool) {
         let told = self.polled;
-        if self.ended() == told {
+        let direct = self.shared().direct_ended.each_ref().map(take);
+        if self.ended() == told && direct == [false; 2] {
             self.poll_on(looks);
         }
         self.polled = self.ended();
-        (self.polled.0 != told.0, self.polled.1 != told.1)
+        let direct = |direction| direct[direction as usize];
+        (self.polled.0 != told.0 || direct(Direction::Out), self.polled.1 != told.1 || direct(Direction::In))
     }
 
     /// Looks until something has ended, at most so many times.
@@ -150,11 +157,6 @@ impl Locked<'_> {
 
     #[inline(always)]
     fn ended(&self) -> Ended {
-        let direct = self.shared().direct_ended.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let of = |direction| direct[direction as usize];
-        (
-            self.sending.ended.wrapping_add(of(Direction::Out)),
-            self.receiving.ended.wrapping_add(of(Direction::In)),
-        )
+        (self.sending.ended, self.receiving.ended)
     }
 }

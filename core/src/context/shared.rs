@@ -93,9 +93,9 @@ pub(crate) struct Shared {
     pub(crate) beginnings: AtomicU32,
     /// Bytes that went to and came from tasks without any packet.
     pub(crate) tallies: Tallies,
-    /// How many transfers of this task these were, by direction. As with tallies, threads that copy
-    /// at the same time may lose each other's counts: they only tell that there were some.
-    pub(crate) direct_ended: [AtomicU64; 2],
+    /// Whether puts and gets have ended in their calls, without the lock, since the last call that
+    /// says so; by direction.
+    pub(crate) direct_ended: [AtomicBool; 2],
     /// How far this task and its peers have come in barriers.
     pub(crate) flags: Flags,
 }

@@ -354,15 +354,7 @@ impl Locked<'_> {
     #[inline]
     pub(crate) fn expect_completion(&mut self, target: PeerId, completion: Notify) -> Result<u64> {
         self.wait_for_operation_slot(target)?;
-        let state = &mut **self;
-        Ok(state.operations.insert(Operation {
-            peer: target,
-            waiting: Waiting::Completion,
-            origin: Notify::None,
-            completion,
-            target_counter: 0,
-            sequence: 0,
-        }))
+        Ok(self.insert_completion(target, completion))
     }
 
     /// Waits until there is room for one more outstanding operation: the bound on memory.
@@ -383,6 +375,18 @@ impl State {
     #[inline(always)]
     pub(crate) fn next_message(&mut self, target: PeerId) -> u32 {
         self.peers[target].take_number()
+    }
+
+    /// An operation that waits for `Complete` alone.
+    pub(super) fn insert_completion(&mut self, target: PeerId, completion: Notify) -> u64 {
+        self.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Completion,
+            origin: Notify::None,
+            completion,
+            target_counter: 0,
+            sequence: 0,
+        })
     }
 
     /// The number for the next operation that a fence with this peer waits for.

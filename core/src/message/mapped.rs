@@ -1,7 +1,7 @@
 //! Puts and gets by this task's own loads and stores, through a window into the peer's memory. They
 //! need a message only for a counter at the target.
 
-use super::{Direction, Operation, Waiting};
+use super::Direction;
 use crate::Context;
 use crate::context::{Locked, Notify};
 use crate::state::{PeerState, State};
@@ -150,15 +150,7 @@ impl Locked<'_> {
         let number = self.next_message(target);
         let mut header = Header::new(Kind::Counter, number, 0).with_target_counter(counter);
         if !completion.is_none() {
-            let operation = self.operations.insert(Operation {
-                peer: target,
-                waiting: Waiting::Completion,
-                origin: Notify::None,
-                completion,
-                target_counter: 0,
-                sequence: 0,
-            });
-            header = header.with_completion(operation);
+            header = header.with_completion(self.insert_completion(target, completion));
         }
         self.reply_packet(target, &header, &[]);
     }

@@ -258,6 +258,7 @@ impl Locked<'_> {
         {
             timed.into_iter().for_each(Timed::done);
             self.shared().count_direct(target, Direction::Out, len);
+            self.sending.ended += 1;
             self.after_direct(target, target_counter, origin, completion);
             return Ok(());
         }
@@ -303,6 +304,7 @@ impl Locked<'_> {
         {
             timed.into_iter().for_each(Timed::done);
             self.shared().count_direct(target, Direction::In, len);
+            self.receiving.ended += 1;
             self.after_direct(target, target_counter, origin, Notify::None);
             return Ok(());
         }

@@ -41,6 +41,7 @@ impl Locked<'_> {
         self.peers[target].puts_land = true;
         self.peers.all_done_at = None;
         self.shared().count_direct(target, transfer.direction, len);
+        self.sending.ended += 1;
         true
     }
 
