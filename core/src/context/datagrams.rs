@@ -63,14 +63,15 @@ impl Locked<'_> {
             state.peers[unit.peer].unheard = 0;
         }
         let path = state.links.paths[index];
+        state.peers.purged_in_turn.clear();
         state.dispatching += 1;
         for unit in &units {
+            if self.peers.purged_in_turn.contains(&unit.peer) {
+                continue; // It was sent in the former life.
+            }
             if let Some(lost) = unit.new_life_after() {
                 self.peer_restarted(unit.peer, lost);
                 continue;
-            }
-            if self.peers[unit.peer].state == PeerState::Purged {
-                continue; // A handler of this round has purged it.
             }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt
             // with.
@@ -78,6 +79,7 @@ impl Locked<'_> {
         }
         let state = &mut **self;
         state.dispatching -= 1;
+        state.peers.forget_messages_of_purged();
         let handled = units.len();
         let Some((link, datagrams)) = state.links.engine_at(index) else { return handled };
         datagrams.give_back(units);

@@ -196,6 +196,10 @@ impl Locked<'_> {
                     }
                 }
                 state.taken_up(index, peer);
+                // Nobody answers there any more, which would count as the successor's silence.
+                if let Some((_, datagrams)) = state.links.engine_at(former) {
+                    datagrams.purge(peer);
+                }
             }
             state.leave_epochs(peer);
             let p = &mut state.peers[peer];

@@ -28,6 +28,11 @@ impl State {
         let before = p.epochs.settled;
         let result = change(&mut p.epochs);
         let after = p.epochs.settled;
+        if after && !before {
+            // Nothing of the new life has come yet; but a message whose handler purged its sender
+            // has counted as done since.
+            p.arrived.restart(0);
+        }
         if p.epochs.hold() {
             p.lane = None;
         }

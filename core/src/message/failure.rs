@@ -37,6 +37,7 @@ impl Context {
         self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.purge(target);
+            state.peers.purged_in_turn.push(target);
         }
         state.end_epoch(target);
         self.shared.windows[target as usize].close();
@@ -262,3 +263,7 @@ impl Locked<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "purge_tests.rs"]
+mod tests;

@@ -52,6 +52,9 @@ mod short;
 mod short_put;
 mod zero_copy_send;
 
+#[cfg(all(test, not(loom), not(miri)))]
+mod two_tasks;
+
 pub use crate::buffers::{Destination, Direction, Gather, Scatter, Source};
 use crate::buffers::{TrustedDestination, TrustedSource};
 use crate::context::{Operation, Outgoing, Pull, Reassembly};

@@ -1,13 +1,12 @@
 //! Memory that was given back while a copy of its packets waits for room in the kernel.
 
 use crate::Context;
-use crate::bootstrap::{Bootstrap, BootstrapError, JobInfo, Origin};
 use crate::buffers::{Source, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Outgoing;
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests::{self as wire, packet, poll, set_full, under_way};
-use crate::message::packet::tests::own;
+use crate::message::two_tasks;
 use crate::transport::{Link, PeerId, RawSlice, Status};
 use crate::wire::{Header, Kind};
 use lapis_patience::Patience;
@@ -17,60 +16,6 @@ use std::time::Duration;
 const SENT: u8 = 0x5a;
 const CHANGED: u8 = 0xee;
 const BYTES: usize = 1000;
-
-/// A job of two tasks of which the other one, whose epoch is 1, is played by the test.
-struct Two(JobInfo);
-
-impl Bootstrap for Two {
-    fn task(&self) -> u32 {
-        0
-    }
-
-    fn tasks(&self) -> u32 {
-        2
-    }
-
-    fn job(&self) -> &JobInfo {
-        &self.0
-    }
-
-    fn context_number(&self) -> u32 {
-        0
-    }
-
-    fn context(&self, _: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-        unreachable!("there is one context")
-    }
-
-    fn put(&mut self, _: &str, _: &[u8]) -> Result<(), BootstrapError> {
-        Ok(())
-    }
-
-    fn get(&mut self, _: &str, _: Duration) -> Result<Vec<u8>, BootstrapError> {
-        Ok(Vec::new())
-    }
-
-    fn fence(&mut self, _: Duration) -> Result<(), BootstrapError> {
-        Ok(())
-    }
-
-    fn exchange(&mut self, _: &str, card: &[u8], _: Duration) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        let mut other = card.to_vec();
-        if let Some(at) = card.windows(5).position(|name| name == b"epoch") {
-            // Behind the name and the value's length.
-            other[at + 7..at + 11].copy_from_slice(&1u32.to_le_bytes());
-        }
-        Ok(vec![card.to_vec(), other])
-    }
-
-    fn abort(&mut self, _: i32, _: &str) -> Result<(), BootstrapError> {
-        Ok(())
-    }
-
-    fn finalize(&mut self) -> Result<(), BootstrapError> {
-        Ok(())
-    }
-}
 
 /// A context, the other end of its wire, and memory of the program.
 struct Setting {
@@ -82,21 +27,7 @@ struct Setting {
 
 impl Setting {
     fn new() -> Self {
-        let job = JobInfo {
-            id: "j".into(),
-            secret: [7; 32],
-            origin: Origin::Launcher,
-            local_tasks: Some(vec![0, 1]),
-        };
-        let context = Context::builder()
-            .environment(crate::config::Environment::default())
-            .bootstrap(Box::new(Two(job)))
-            .transport(own())
-            .transport(wire::table())
-            .interrupts(false)
-            .init()
-            .unwrap();
-        let (link, far) = wire::end_of(1, 1, None);
+        let (context, link, far) = two_tasks::pair();
         Self { context, link, far, memory: vec![SENT; BYTES] }
     }
 

@@ -196,6 +196,9 @@ pub(crate) struct Peers {
     /// How many there are with which no pair of epochs is agreed, or that have moved: most of what
     /// comes from them, other than by an engine, is dropped.
     pub(crate) unsettled: u32,
+    /// Those that a handler has purged since units of an engine were taken, of which the rest are
+    /// handled next.
+    pub(crate) purged_in_turn: Vec<PeerId>,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,
     /// This task has said goodbye to all of them.
@@ -215,6 +218,7 @@ impl Peers {
         Self {
             all,
             unsettled: 0,
+            purged_in_turn: Vec::new(),
             unacknowledged: Vec::new(),
             parted: false,
             heard: 0,
@@ -240,6 +244,14 @@ impl Peers {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.all.iter_mut()
+    }
+
+    /// The message whose handler purged its sender has counted as done since, among those of the new
+    /// life. Of these none has come yet.
+    pub(crate) fn forget_messages_of_purged(&mut self) {
+        while let Some(peer) = self.purged_in_turn.pop() {
+            self[peer].arrived.restart(0);
+        }
     }
 
     /// Why nothing can be sent to a peer.

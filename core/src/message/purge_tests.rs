@@ -1,0 +1,68 @@
+//! A header handler that purges the sender of a message, and resumes it at once.
+
+use super::super::two_tasks;
+use crate::Context;
+use crate::context::{Delivery, HandlerId};
+use crate::datagrams::Datagrams;
+use crate::datagrams::tests::{poll, under_way};
+use crate::handlers::Incoming;
+use crate::sync::{AtomicU32, Ordering};
+use crate::transport::{Link, PeerId, Status};
+use crate::wire::{Encoded, Header, Kind};
+use lapis_patience::Patience;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PEER: PeerId = 1;
+/// Counts messages;
+const COUNTS: HandlerId = HandlerId(1);
+/// this one also purges their sender, and resumes it.
+const PURGES: HandlerId = HandlerId(2);
+
+/// The other task sends a message.
+fn send(link: &mut Link, far: &mut Datagrams, number: u32, handler: HandlerId) {
+    let mut head = Encoded::new();
+    let n = Header::new(Kind::Am, number, handler.0.into()).encode(&mut head);
+    assert_eq!(far.send(link, 0, head.bytes(n), &[7; 8], true), Status::Done);
+}
+
+#[test]
+fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_former_life() {
+    let (context, mut link, mut far) = two_tasks::pair();
+    let came = Arc::new(AtomicU32::new(0));
+    let (counts, purges) = (Arc::clone(&came), Arc::clone(&came));
+    let count = move |_: &Context, _: &Incoming<'_>| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    };
+    let purge = move |context: &Context, _: &Incoming<'_>| {
+        purges.fetch_add(1, Ordering::Relaxed);
+        context.purge(PEER).unwrap();
+        context.resume(PEER).unwrap();
+        Delivery::bury()
+    };
+    context.set_handler(COUNTS, count).unwrap();
+    context.set_handler(PURGES, purge).unwrap();
+    // Both learn of each other first.
+    send(&mut link, &mut far, 0, COUNTS);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while came.load(Ordering::Relaxed) == 0 {
+        let now = far.now();
+        far.flush(&mut link, now);
+        context.progress().unwrap();
+        poll(&mut link, &mut far);
+        assert!(!patience.is_over(), "the first message never comes");
+    }
+    (1..4).for_each(|number| send(&mut link, &mut far, number, PURGES));
+    let now = far.now();
+    far.flush(&mut link, now);
+    assert_eq!(under_way(0).len(), 1, "one datagram brings all of them");
+    context.progress().unwrap();
+    assert_eq!(came.load(Ordering::Relaxed), 2, "messages of the former life were handled");
+    let locked = context.locked();
+    let arrived = &locked.peers[PEER].arrived;
+    assert!(arrived.reached(0) && !arrived.reached(1), "they count as some of the new life");
+    drop(locked);
+    context.purge(PEER).unwrap();
+    context.terminate().unwrap();
+}
