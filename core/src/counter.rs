@@ -69,6 +69,21 @@ impl Counter {
         self.value.fetch_sub(amount, Ordering::AcqRel) - amount
     }
 
+    /// Takes `amount` off if there is as much. Returns what is left; `None`: nothing was taken.
+    #[inline]
+    pub fn try_take(&self, amount: i32) -> Option<i32> {
+        let mut value = self.value();
+        while value >= amount {
+            let left = value.wrapping_sub(amount);
+            // SYNC: AcqRel: acquires the increments it consumes, releases to the next waiter.
+            match self.value.compare_exchange_weak(value, left, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(left),
+                Err(now) => value = now,
+            }
+        }
+        None
+    }
+
     /// Marks one more thread as waiting; false when one is waiting already.
     pub fn begin_wait(&self) -> bool {
         // SYNC: Acquire pairs with `end_wait`'s Release: a new waiter sees what the last one left.
@@ -96,6 +111,31 @@ impl Counter {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::Counter;
+
+    #[test]
+    fn an_increment_counts_for_one_of_two_threads_that_take() {
+        const EACH: u32 = 20_000;
+        let counter = Counter::new(0);
+        let take = || {
+            for _ in 0..EACH {
+                while counter.try_take(1).is_none_or(|left| left < 0) {
+                    std::hint::spin_loop();
+                    std::thread::yield_now();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let takers = [scope.spawn(take), scope.spawn(take)];
+            for _ in 0..2 * EACH {
+                counter.increment();
+                assert!(counter.value() >= 0, "both took the same one");
+            }
+            for taker in takers {
+                taker.join().unwrap();
+            }
+        });
+        assert_eq!((counter.value(), counter.try_take(1)), (0, None));
+    }
 
     #[test]
     fn a_wait_that_a_set_overtakes_leaves_no_waiter_behind() {

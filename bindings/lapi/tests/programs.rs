@@ -37,14 +37,14 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
-    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
+    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, threads, transfers, vector_replies,
     vectors, watches, xfer,
 }
 
 /// As in jobs of many tasks: the first message, put or atomic makes the contact.
 #[test]
 fn tasks_that_meet_when_they_need_each_other_do_the_same() {
-    for name in ["atomics", "leave", "lifecycle", "purged", "transfers", "vectors"] {
+    for name in ["atomics", "leave", "lifecycle", "purged", "strangers", "transfers", "vectors"] {
         program_with(name, &[("LAPIS_SHM_CONTACT", "need")]);
     }
 }

@@ -121,7 +121,7 @@ impl Notify {
             }),
             Self::Both(counter, other) => {
                 if outcome.is_ok() {
-                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
+                    Self::Counter(counter).notify(locked, peer, Ok(()));
                 }
                 other.notify(locked, peer, outcome);
             }
@@ -130,5 +130,34 @@ impl Notify {
             Self::Dyn(completion) => locked.out(|_| completion.complete(peer, outcome)),
             Self::None | Self::Counter(_) => {}
         }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::context::ContextBuilder;
+    use crate::sync::Ordering;
+    use std::ptr::NonNull;
+
+    #[test]
+    fn a_counter_wakes_those_who_sleep_whatever_else_is_told() {
+        let job = crate::bootstrap::singleton(0).unwrap();
+        let context = ContextBuilder::default().without_transports(job, Config::default()).unwrap();
+        let counter = Counter::new(0);
+        // As a thread that sleeps until the counter changes.
+        context.shared.sleepers.count.fetch_add(1, Ordering::SeqCst);
+        let mut locked = context.locked();
+        let heard = || context.shared.link_sleepers.heard();
+        let plain = || Notify::counter(&raw const counter);
+        for notify in [plain(), Notify::Both(NonNull::from(&counter), Box::new(Notify::None))] {
+            let before = heard();
+            notify.notify(&mut locked, 0, Ok(()));
+            assert_ne!(heard(), before, "a sleeping thread is not woken");
+        }
+        drop(locked);
+        context.shared.sleepers.count.fetch_sub(1, Ordering::SeqCst);
+        assert_eq!(counter.value(), 2);
     }
 }

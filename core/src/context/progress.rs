@@ -11,8 +11,12 @@ use std::time::Duration;
 /// Longest sleep of the progress thread in one piece while a thread of the program polls.
 const BESIDE_POLLS: Duration = Duration::from_millis(20);
 
-/// How long the progress thread stays in polling mode.
-const RETIRES_AFTER: Duration = Duration::from_millis(20);
+/// How often the progress thread looks in polling mode whether it is to serve again. The program is
+/// not to pay for waking it with each change of the mode.
+const LOOKS_EACH: Duration = Duration::from_millis(1);
+
+/// How many times it does so before it ends.
+const RETIRES_AFTER: u32 = 20;
 
 /// What one look at the links found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +35,8 @@ impl Context {
 
     /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except when
     /// it is turned on for the first time or after some hundredths of a second, which starts the
-    /// progress thread.
+    /// progress thread. A thread that has been off for less than that serves arrivals again after a
+    /// millisecond at most.
     ///
     /// *LAPI Guide, LAPI_Senv, INTERRUPT_SET; "Running in interrupt mode".*
     ///
@@ -79,16 +84,19 @@ impl Context {
     /// The progress thread: sleeps until something arrives while no thread polls.
     fn serve(&self) {
         let mut idle = AdaptiveWait::new();
+        let mut looks = 0;
         // SYNC: pairs with the Release in `terminate`.
         while !self.shared.terminated.load(Ordering::Acquire) {
             if !self.interrupts() {
                 // Polling mode: this thread is not woken; it stays in case it is needed again soon.
-                std::thread::park_timeout(RETIRES_AFTER);
-                if self.retires() {
+                std::thread::park_timeout(LOOKS_EACH);
+                looks += 1;
+                if looks >= RETIRES_AFTER && self.retires() {
                     return;
                 }
                 continue;
             }
+            looks = 0;
             if self.shared.moderation.is_active() {
                 self.watch_polls();
                 continue;

@@ -57,7 +57,10 @@ impl Context {
             trace.flush();
         }
         locked.links.close();
+        // Some may hold this context, which would keep itself alive.
+        let unanswered = locked.operations.take_all();
         drop(locked);
+        drop(unanswered);
         self.shared.link_sleepers.close();
         Ok(())
     }

@@ -23,7 +23,8 @@ pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 impl Context {
     /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
     ///
-    /// Makes progress meanwhile, on all transports. *LAPI Guide, LAPI_Waitcntr.*
+    /// Makes progress meanwhile, on all transports. Several threads may wait for one counter: each
+    /// increment counts for one of them. *LAPI Guide, LAPI_Waitcntr.*
     ///
     /// # Errors
     /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; another
@@ -32,12 +33,11 @@ impl Context {
     #[inline]
     pub fn wait_counter(&self, counter: &Counter, value: i32) -> Result<i32> {
         self.usable()?;
-        if counter.value() >= value {
-            return Ok(counter.subtract(value));
+        if let Some(left) = counter.try_take(value) {
+            return Ok(left);
         }
         self.may_wait("wait_counter")?;
-        self.wait_for(Awaited::counter(counter, value), |_| Ok((counter.value() >= value).then_some(())))?;
-        Ok(counter.subtract(value))
+        self.wait_for(Awaited::counter(counter, value), |_| Ok(counter.try_take(value)))
     }
 
     /// The counter's value, after making progress once.
@@ -51,6 +51,9 @@ impl Context {
 
     /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct
     /// stores change. If `done` panics, the wait ends, and the panic goes on to the caller.
+    ///
+    /// A store into this task's memory wakes nobody: a thread that has begun to sleep sees it up to
+    /// 50 ms later. A message, a target counter or [`set_counter`](Self::set_counter) wakes it.
     ///
     /// # Errors
     /// As for [`wait_counter`](Self::wait_counter).

@@ -11,12 +11,8 @@ use std::time::Duration;
 
 /// Task 0, and task 1's end of the wire.
 pub(crate) fn pair() -> (Context, Link, Datagrams) {
-    let job = JobInfo {
-        id: "j".into(),
-        secret: [7; 32],
-        origin: Origin::Launcher,
-        local_tasks: Some(vec![0, 1]),
-    };
+    let job =
+        JobInfo { id: "j".into(), secret: [7; 32], origin: Origin::Launcher, local_tasks: Some(vec![0, 1]) };
     let context = Context::builder()
         .environment(crate::config::Environment::default())
         .bootstrap(Box::new(Two(job)))

@@ -158,9 +158,11 @@ impl<C> State<C> {
             Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
     }
 
-    /// Asks for the lane to one peer. None leads to a peer that can't be talked to.
+    /// Asks for the lane to one peer. None leads to a peer that can't be talked to, or for which
+    /// packets are held.
     pub(crate) fn find_lane(&mut self, peer: PeerId) {
-        let up = self.peers[peer].state == PeerState::Up;
+        let p = &self.peers[peer];
+        let up = p.state == PeerState::Up && !p.epochs.hold();
         let link = self.link_to(peer).filter(|link| up && has_lanes(link));
         self.peers[peer].lane = link.and_then(|link| link.send_lane(peer));
     }

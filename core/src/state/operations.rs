@@ -238,6 +238,13 @@ impl<C> Operations<C> {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
+    /// Takes out all of them: nobody will answer any more.
+    pub(crate) fn take_all(&mut self) -> Vec<Operation<C>> {
+        self.live = 0;
+        self.free.clear();
+        std::mem::take(&mut self.slots).into_iter().filter_map(|slot| slot.operation).collect()
+    }
+
     /// Those with a peer, and their identifiers.
     fn with(&mut self, peer: PeerId) -> impl Iterator<Item = (u64, &mut Operation<C>)> {
         let slots = self.slots.iter_mut().enumerate();
@@ -342,6 +349,14 @@ mod tests {
         assert!(!all.holds_buffers(), "who was given up is not");
         assert_eq!(all.take_recalled(1).len(), 2);
         assert_eq!(all.len(), 0);
+    }
+
+    #[test]
+    fn nothing_is_left_when_all_are_taken_out() {
+        let (mut all, ids) = three_loans();
+        all.remove(ids[0]);
+        assert_eq!(all.take_all().len(), 3);
+        assert_eq!((all.len(), all.take_all().len()), (0, 0));
     }
 
     #[test]
