@@ -80,6 +80,8 @@ typedef uint lapis_type_t;
 #define LAPIS_BYTES_FLAG           0x40000000u /* base of the types of LAPIS_BYTES */
 /* opaque elements of 1 to 2^30 - 1 bytes, to be moved or for operators of the program */
 #define LAPIS_BYTES(size) (LAPIS_BYTES_FLAG | (lapis_type_t)(size))
+/* as input, or at the root of a scatter as output: the data is where the other buffer has it */
+#define LAPIS_IN_PLACE ((void *)-1)
 
 /* Operators of reductions. */
 typedef uint lapis_op_t;

@@ -2,6 +2,7 @@
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
 use super::outcome::{Outcome, failed, failure};
+use super::places::IN_PLACE;
 use super::{Form, answer, by_rank, in_form, list};
 use crate::abi::*;
 use crate::dgsp::layout::check_gather;
@@ -118,6 +119,9 @@ fn part(
 ) -> Outcome<Part<Place>> {
     if base == 0 && len > 0 {
         return Err(failure(LAPIS_ERR_BUFFER, format!("{buffer} is NULL, and has {len} bytes")));
+    }
+    if base == IN_PLACE {
+        return Err(failure(LAPIS_ERR_BUFFER, "data in layouts can't be in place"));
     }
     let program = if dgsp.is_null() { None } else { Some(program(dgsp, len, whose)?) };
     Ok(Part { layout: Place { program, base: base.wrapping_add(start) }, len })

@@ -5,11 +5,13 @@
 //!   has;
 //! * [`values`]: types and operators;
 //! * [`state`]: what a context has of them, and why a call fails;
+//! * `places`: buffers that are NULL or LAPIS_IN_PLACE;
 //! * here: running a call in one of its forms.
 
 mod layouts;
 pub(crate) mod operations;
 mod outcome;
+mod places;
 pub(crate) mod requests;
 pub(crate) mod state;
 mod table;
@@ -110,8 +112,9 @@ unsafe fn run<'a>(
         let team = unsafe { all.team(&instance.context, team) }?;
         let work = describe(team, &all.operators)?;
         let Work { call, of, by, input, output } = work;
-        if input.is_null() || output.is_null() {
-            check_null(team, &call, of, input, output)?;
+        let (mut input, mut output) = (input, output);
+        if places::may_be(input) || places::may_be(output) {
+            (input, output) = places::found(team, &call, of, (input, output))?;
         }
         // SAFETY: the caller's promise; lengths are those that the call implies.
         unsafe {
@@ -153,20 +156,6 @@ unsafe fn in_form<W>(
     };
     place.write(all.requests.insert(pending).ok_or_else(|| exhausted("requests"))?);
     Ok(())
-}
-
-/// Whether what is NULL needs to be there.
-#[cold]
-fn check_null(team: &Team, call: &Call<'_>, of: Type, input: *const u8, output: *mut u8) -> Outcome {
-    let (needs_input, needs_output) = team.needs(call, of).map_err(failed)?;
-    let ends = [("input", needs_input, input.is_null()), ("output", needs_output, output.is_null())];
-    match ends.iter().find(|(_, needed, null)| *needed > 0 && *null) {
-        Some((what, needed, _)) => Err(failure(
-            LAPIS_ERR_BUFFER,
-            format!("{} needs {needed} elements of {what}, which is NULL", call.name()),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Why a request can't be had.

@@ -175,6 +175,93 @@ static void unequal_moves(unsigned long count)
             CHECK(out[from[m] + i] == of(m, rank * count + i));
 }
 
+/* The data stand in one buffer, where MPI has them. */
+static void in_place(unsigned long count)
+{
+    unsigned long i, counts[MOST], starts[MOST];
+    unsigned m, root = size - 1;
+
+    fill(out, count);
+    CALL(allreduce, LAPIS_IN_PLACE, out, count, LAPIS_I64, LAPIS_SUM);
+    for (i = 0; i < count; i++)
+        CHECK(out[i] == sum(size, i));
+    fill(in, count);
+    fill(out, count);
+    CALL(reduce, rank == root ? LAPIS_IN_PLACE : in, out, count, LAPIS_I64, LAPIS_SUM, root);
+    for (i = 0; rank == root && i < count; i++)
+        CHECK(out[i] == sum(size, i));
+    fill(out, count);
+    CALL(scan, LAPIS_IN_PLACE, out, count, LAPIS_I64, LAPIS_SUM);
+    for (i = 0; i < count; i++)
+        CHECK(out[i] == sum(rank + 1, i));
+    fill(out, count);
+    CALL(exscan, LAPIS_IN_PLACE, out, count, LAPIS_I64, LAPIS_SUM);
+    for (i = 0; i < count; i++)
+        CHECK(out[i] == (rank ? sum(rank, i) : of(0, i)));
+    fill(out, count * size);
+    CALL(reduce_scatter_block, LAPIS_IN_PLACE, out, count, LAPIS_I64, LAPIS_SUM);
+    for (i = 0; i < count; i++)
+        CHECK(out[i] == sum(size, rank * count + i));
+    fill(out, count * size);
+    CALL(alltoall, LAPIS_IN_PLACE, out, count, LAPIS_I64);
+    for (m = 0; m < size; m++)
+        for (i = 0; i < count; i++)
+            CHECK(out[m * count + i] == of(m, rank * count + i));
+    fill(out + rank * count, count);
+    CALL(allgather, LAPIS_IN_PLACE, out, count, LAPIS_I64);
+    for (m = 0; m < size; m++)
+        for (i = 0; i < count; i++)
+            CHECK(out[m * count + i] == of(m, i));
+    fill(in, count);
+    fill(out + rank * count, count);
+    CALL(gather, rank == root ? LAPIS_IN_PLACE : in, out, count, LAPIS_I64, root);
+    for (m = 0; rank == root && m < size; m++)
+        for (i = 0; i < count; i++)
+            CHECK(out[m * count + i] == of(m, i));
+    fill(in, count * size);
+    CALL(scatter, in, rank == root ? LAPIS_IN_PLACE : out, count, LAPIS_I64, root);
+    for (i = 0; rank != root && i < count; i++)
+        CHECK(out[i] == of(root, rank * count + i));
+    for (i = 0; rank == root && i < count * size; i++)
+        CHECK(in[i] == of(root, i));
+    for (m = 0; m < size; m++) {
+        counts[m] = m % 2 ? count / 2 + m : m;
+        starts[m] = (size - 1 - m) * (count + MOST);
+    }
+    fill(out, counts[rank] * size);
+    fill(in, counts[rank]);
+    memcpy(out + starts[rank], in, counts[rank] * sizeof *in);
+    CALL(allgatherv, LAPIS_IN_PLACE, out, counts, starts, LAPIS_I64);
+    for (m = 0; m < size; m++)
+        for (i = 0; i < counts[m]; i++)
+            CHECK(out[starts[m] + i] == of(m, i));
+    memset(out, 0, sizeof out);
+    memcpy(out + starts[rank], in, counts[rank] * sizeof *in);
+    CALL(gatherv, rank == root ? LAPIS_IN_PLACE : in, counts[rank], out, counts, starts, LAPIS_I64, root);
+    for (m = 0; rank == root && m < size; m++)
+        for (i = 0; i < counts[m]; i++)
+            CHECK(out[starts[m] + i] == of(m, i));
+    fill(in, size * (count + MOST));
+    CALL(scatterv, in, counts, starts, rank == root ? LAPIS_IN_PLACE : out, counts[rank], LAPIS_I64, root);
+    for (i = 0; rank != root && i < counts[rank]; i++)
+        CHECK(out[i] == of(root, starts[rank] + i));
+    for (m = 0; m < size; m++) {
+        counts[m] = count / 2;
+        starts[m] = m * count;
+    }
+    fill(out, count * size);
+    CALL(alltoallv, LAPIS_IN_PLACE, counts, starts, out, counts, starts, LAPIS_I64);
+    for (m = 0; m < size; m++)
+        for (i = 0; i < counts[m]; i++)
+            CHECK(out[starts[m] + i] == of(m, rank * count + i));
+    fill(out, count * size);
+    for (m = 0; m < size; m++)
+        counts[m] = m;
+    CALL(reduce_scatter, LAPIS_IN_PLACE, out, counts, LAPIS_I64, LAPIS_SUM);
+    for (i = 0; count > MOST && i < rank; i++)
+        CHECK(out[i] == sum(size, (unsigned long)rank * (rank - 1) / 2 + i));
+}
+
 static void ring(unsigned long count)
 {
     unsigned long i;
@@ -245,6 +332,9 @@ static void everything(lapis_team_t of)
             moves(counts[at] == LONG ? LONG - MOST : counts[at]);
             unequal_moves(counts[at] == LONG ? LONG - MOST : counts[at]);
             ring(counts[at]);
+            /* A persistent call would fold its own result. */
+            if (form != KEPT)
+                in_place(counts[at] == LONG ? LONG - MOST : counts[at]);
         }
         operators();
     }

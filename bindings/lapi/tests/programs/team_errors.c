@@ -76,6 +76,14 @@ static void arguments(void)
     REFUSED(LAPIS_ERR_OP, "fold", lapis_op_create(hndl, NULL, 0, NULL, &request));
     REFUSED(LAPIS_ERR_BUFFER, "3 elements of output", lapis_bcast(hndl, LAPIS_WORLD, NULL, 3, LAPIS_I64, 0));
     REFUSED(LAPIS_ERR_BUFFER, "input", lapis_allreduce(hndl, LAPIS_WORLD, NULL, data, 3, LAPIS_I64, LAPIS_SUM));
+    REFUSED(LAPIS_ERR_BUFFER, "broadcast", lapis_bcast(hndl, LAPIS_WORLD, LAPIS_IN_PLACE, 3, LAPIS_I64, 0));
+    REFUSED(LAPIS_ERR_BUFFER, "output", lapis_allreduce(hndl, LAPIS_WORLD, data, LAPIS_IN_PLACE, 3, LAPIS_I64, LAPIS_SUM));
+    REFUSED(LAPIS_ERR_BUFFER, "in place",
+            lapis_allreduce(hndl, LAPIS_WORLD, LAPIS_IN_PLACE, LAPIS_IN_PLACE, 3, LAPIS_I64, LAPIS_SUM));
+    REFUSED(LAPIS_ERR_BUFFER, "NULL", lapis_allreduce(hndl, LAPIS_WORLD, LAPIS_IN_PLACE, NULL, 3, LAPIS_I64, LAPIS_SUM));
+    REFUSED(LAPIS_ERR_BUFFER, "in place", lapis_bcastw(hndl, LAPIS_WORLD, LAPIS_IN_PLACE, 8, NULL, 0));
+    if (me)
+        REFUSED(LAPIS_ERR_BUFFER, "input", lapis_gather(hndl, LAPIS_WORLD, LAPIS_IN_PLACE, data, 1, LAPIS_I64, 0));
     REFUSED(LAPIS_ERR_COUNT, "address space", lapis_bcast(hndl, LAPIS_WORLD, data, ~0ul / 4, LAPIS_I64, 0));
     REFUSED(LAPIS_ERR_COUNT, "starts", lapis_allgatherv(hndl, LAPIS_WORLD, data, data, counts, NULL, LAPIS_I64));
     REFUSED(LAPI_ERR_RET_PTR_NULL, "request", lapis_ibarrier(hndl, LAPIS_WORLD, NULL));
