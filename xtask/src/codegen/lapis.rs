@@ -4,7 +4,7 @@
 use super::abi::rust_type;
 use super::list::{self, Call, Section};
 use super::man::{parameters, prose, roff};
-use super::{exports, header};
+use super::{exports, fortran, header};
 use anyhow::{Context, Result, bail};
 use lapis_core::error::{CODES, OWN_CODES};
 use serde::Deserialize;
@@ -83,7 +83,7 @@ pub(super) fn exports(sections: &[Section], own: &[Section]) -> Result<String> {
 }
 
 /// A parameter's name in Rust.
-fn word(name: &str) -> &str {
+pub(super) fn word(name: &str) -> &str {
     if name == "type" { "of" } else { name }
 }
 
@@ -160,7 +160,10 @@ fn render(manual: &Manual, call: &Call, page: &Page) -> Result<String> {
             writeln!(out, ".BI \"    {of}{blank}\" {parameter} {end}")?;
         }
     }
-    out.push_str(".fi\n.PP\nLink with \\fI\\-llapi_r\\fP, or compile with\n.BR lapicc (1).\n");
+    out.push_str(&fortran::own_synopsis(call)?);
+    out.push_str(
+        ".fi\n.PP\nLink with \\fI\\-llapi_r\\fP, or compile with\n.BR lapicc (1)\nor\n.BR lapifc (1).\n",
+    );
     writeln!(out, ".SH DESCRIPTION\n{}", prose(&page.text))?;
     if call.forms {
         writeln!(out, ".PP\n{}", prose(&manual.forms))?;

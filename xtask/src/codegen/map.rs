@@ -20,7 +20,7 @@ pub(super) fn generate(sections: &[Section], own: &[Section]) -> String {
         out.push_str(&format!("    {name};\n"));
     }
     out.push_str("\n    /* lapis.h */\n");
-    for name in list::calls(own).flat_map(list::names) {
+    for name in list::calls(own).flat_map(list::names).chain(super::fortran::own_symbols(own)) {
         out.push_str(&format!("    {name};\n"));
     }
     out.push_str("local:\n    *;\n};\n");

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         outputs.push((root.join("docs/man").join(name), text));
     }
     outputs.extend(qnix::generate(&root)?);
-    for (name, text) in fortran::generate(&sections)? {
+    for (name, text) in fortran::generate(&sections, &own)? {
         let text = if name.ends_with(".rs") { rustfmt(&text)? } else { text };
         outputs.push((root.join(name), text));
     }

@@ -18,6 +18,8 @@ mod table;
 pub(crate) mod teams;
 mod values;
 
+pub(crate) use places::IN_PLACE;
+
 use crate::abi::*;
 use crate::handles::{self, Entered};
 use lapis_collectives::{By, Call, RawPersistent, Request, Team, Type};

@@ -32,7 +32,9 @@ pub(super) fn found(
     };
     let (input, output) = match (input.addr() == IN_PLACE, output.addr() == IN_PLACE) {
         (false, false) => (input, output),
-        (true, false) => (output.wrapping_add(at(input_in_output(team, call), "input")?).cast_const(), output),
+        (true, false) => {
+            (output.wrapping_add(at(input_in_output(team, call), "input")?).cast_const(), output)
+        }
         (false, true) => (input, input.wrapping_add(at(output_in_input(team, call), "output")?).cast_mut()),
         (true, true) => return at(None, "buffers").map(|_| (input, output)),
     };

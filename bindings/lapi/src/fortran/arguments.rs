@@ -7,6 +7,7 @@
 
 use super::handlers;
 use crate::abi::*;
+use crate::collectives::IN_PLACE;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
@@ -87,6 +88,39 @@ impl<T> Argument for Object<T> {
     }
 }
 
+/// The storage behind Fortran's LAPIS_IN_PLACE, which its place tells from every buffer.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a Fortran compiler would choose the name")]
+pub(super) static lapis_in_place_: usize = 0;
+
+/// A buffer of the caller of `module lapis`, LAPI_ADDR_NULL or LAPIS_IN_PLACE.
+#[repr(transparent)]
+pub struct Buffer<T>(*mut T);
+
+impl<T> Argument for Buffer<T> {
+    type InC = *mut T;
+
+    unsafe fn enter(&mut self) -> *mut T {
+        if ptr::eq(self.0.cast_const().cast(), &raw const lapis_in_place_) {
+            return ptr::without_provenance_mut(IN_PLACE);
+        }
+        // SAFETY: the caller's promise, which is that of any object.
+        unsafe { Object(self.0).enter() }
+    }
+}
+
+/// A procedure of `module lapis`, whose interface is that of the C function.
+#[repr(transparent)]
+pub struct Procedure<T>(T);
+
+impl<T: Copy> Argument for Procedure<T> {
+    type InC = T;
+
+    unsafe fn enter(&mut self) -> T {
+        self.0
+    }
+}
+
 /// A header handler: a procedure, or a variable that holds an index or an address.
 #[repr(transparent)]
 pub struct Handler<T>(*mut T);
@@ -129,10 +163,19 @@ impl<T> Argument for Text<T> {
             return;
         }
         // SAFETY: the buffer is that long, and C ended its text or `enter` did.
-        unsafe {
-            let length = libc::strnlen(buffer.cast::<c_char>(), LAPI_MAX_ERR_STRING as usize);
-            buffer.cast::<u8>().add(length).write_bytes(b' ', LAPI_MAX_ERR_STRING as usize - length);
-        }
+        unsafe { pad(buffer.cast(), LAPI_MAX_ERR_STRING as usize) }
+    }
+}
+
+/// Makes a text of C one of Fortran, which ends in blanks.
+///
+/// # Safety
+/// So many bytes are there, and the text ends among them.
+pub(super) unsafe fn pad(text: *mut c_char, size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let length = libc::strnlen(text, size);
+        text.cast::<u8>().add(length).write_bytes(b' ', size - length);
     }
 }
 

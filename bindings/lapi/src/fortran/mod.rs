@@ -3,7 +3,8 @@
 //!
 //! * [`exports`]: which subroutine takes which arguments, generated;
 //! * `arguments`: how each kind of argument comes from Fortran and goes to C;
-//! * `handlers`: what a handler written in Fortran needs besides.
+//! * `handlers`: what a handler written in Fortran needs besides;
+//! * [`own_exports`]: the subroutines of `module lapis`, generated; [`own`]: those by hand.
 //!
 //! The Fortran subroutines live in `liblapi_r.so` because the guide's Fortran programs link that
 //! library and no other.
@@ -12,15 +13,19 @@
 //!
 //! `lapi_put_` calls `LAPI_Put` through the symbol, so a profiling library written in C sees the
 //! calls of Fortran programs. `plapi_put_` calls `PLAPI_Put`, so one written in Fortran ends there.
-//! The library itself never calls either.
+//! The library itself never calls either. Calls of `module lapis` have one name each, that of C with
+//! an underscore: the module says it to all compilers, and no profiling library may replace it.
 
 pub mod exports;
+pub mod own;
+pub mod own_exports;
 
 mod arguments;
 mod handlers;
 
 /// Defines one subroutine: under its own names it calls what the C name stands for when the program
-/// runs, under its profiling names it calls this library.
+/// runs, under its profiling names it calls this library. What `module lapis` has (`own`) calls this
+/// library.
 macro_rules! subroutine {
     (
         $doc:literal
@@ -30,11 +35,14 @@ macro_rules! subroutine {
         $(subroutine! { @define $doc $spelling, interposed $lapi, $arguments })*
         $(subroutine! { @define $doc $profiling, direct $plapi, $arguments })*
     };
+    (own $doc:literal $lapis:ident $symbol:ident $arguments:tt) => {
+        subroutine! { @define $doc $symbol, direct $lapis, $arguments }
+    };
     (@define $doc:literal $symbol:ident, $how:ident $target:ident, ($($name:ident: $mode:ident<$of:ty>),* $(,)?)) => {
         #[doc = $doc]
         ///
         /// # Safety
-        /// The arguments are what the guide's Fortran synopsis says.
+        /// The arguments are what the Fortran synopsis says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $symbol($($name: $mode<$of>,)* ierror: *mut c_int) {
             let target = subroutine!(@$how $target, ($($mode<$of>),*));

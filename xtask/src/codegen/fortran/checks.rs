@@ -61,12 +61,12 @@ fn routine(out: &mut String, name: &str) {
     statement(out, "INCLUDE 'declarations.inc'");
 }
 
-pub(super) fn generate_c(model: &Model) -> String {
-    let mut out = String::from(
+pub(super) fn generate_c(model: &Model, header: &str) -> String {
+    let mut out = format!(
         "/* Written by `cargo xtask codegen` from bindings/lapi/api. Edit that. */\n\
-         #include <lapi.h>\n#include <stddef.h>\n#include <stdio.h>\n\n\
+         #include <{header}>\n#include <stddef.h>\n#include <stdio.h>\n\n\
          #define SHOW(label, value) printf(\"%s %lld\\n\", label, (long long)(value))\n\n\
-         int main(void)\n{\n",
+         int main(void)\n{{\n",
     );
     let mut show = |label: String, value: String| {
         writeln!(out, "    SHOW(\"{label}\", {value});").expect("a String takes all");

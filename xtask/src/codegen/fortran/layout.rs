@@ -2,7 +2,7 @@
 
 use crate::codegen::list::{Aggregate, Item, Section};
 use anyhow::{Context, Result, bail};
-use lapis_core::error::{ALIASES, CODES};
+use lapis_core::error::{ALIASES, CODES, OWN_CODES};
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of an address. Lapis runs on 64-bit machines.
@@ -43,7 +43,7 @@ pub(super) struct Constant {
     /// The kind where it isn't the default integer's.
     pub(super) kind: Option<&'static str>,
     pub(super) value: String,
-    /// The same in C, where case tells names apart.
+    /// The same value in C, where case tells names apart and numbers may have no sign.
     pub(super) in_c: String,
     pub(super) doc: String,
 }
@@ -95,25 +95,15 @@ impl Known {
 
 impl Model {
     pub(super) fn new(sections: &[Section]) -> Result<Self> {
-        let mut builder = Builder::default();
+        let (parts, _) = Builder::read(sections)?;
+        Ok(Self { parts })
+    }
+
+    /// What `lapis.h` adds.
+    pub(super) fn own(sections: &[Section], own: &[Section]) -> Result<Self> {
+        let (_, mut builder) = Builder::read(sections)?;
         let mut parts = Vec::new();
-        let mut items = Vec::new();
-        for (name, bytes, doc) in OF_THE_SYSTEM {
-            let known = Known::integer(bytes);
-            builder.kind(name, &known, doc, &mut items);
-            builder.known.insert(name.to_owned(), known);
-        }
-        for section in sections {
-            for item in &section.items {
-                builder.declare(item, &mut items).with_context(|| format!("section `{}`", section.title))?;
-            }
-            // Fortran knows no case: what C tells apart by it is one name here.
-            items.retain(|item| builder.declared.insert(item.name().to_lowercase()));
-            if !items.is_empty() {
-                let items = std::mem::take(&mut items);
-                parts.push(Part { title: section.title.clone(), guide: section.guide.clone(), items });
-            }
-        }
+        builder.sections(own, Vec::new(), &mut parts)?;
         Ok(Self { parts })
     }
 
@@ -161,6 +151,39 @@ struct Builder {
 }
 
 impl Builder {
+    /// What the sections of LAPI declare, and a builder that knows it.
+    fn read(sections: &[Section]) -> Result<(Vec<Part>, Self)> {
+        let (mut builder, mut parts, mut items) = (Self::default(), Vec::new(), Vec::new());
+        for (name, bytes, doc) in OF_THE_SYSTEM {
+            let known = Known::integer(bytes);
+            builder.kind(name, &known, doc, &mut items);
+            builder.known.insert(name.to_owned(), known);
+        }
+        builder.sections(sections, items, &mut parts)?;
+        Ok((parts, builder))
+    }
+
+    /// Declares what sections have, behind what the first part begins with.
+    fn sections(
+        &mut self,
+        sections: &[Section],
+        mut items: Vec<Declaration>,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        for section in sections {
+            for item in &section.items {
+                self.declare(item, &mut items).with_context(|| format!("section `{}`", section.title))?;
+            }
+            // Fortran knows no case: what C tells apart by it is one name here.
+            items.retain(|item| self.declared.insert(item.name().to_lowercase()));
+            if !items.is_empty() {
+                let items = std::mem::take(&mut items);
+                parts.push(Part { title: section.title.clone(), guide: section.guide.clone(), items });
+            }
+        }
+        Ok(())
+    }
+
     fn declare(&mut self, item: &Item, out: &mut Vec<Declaration>) -> Result<()> {
         match item {
             Item::Typedef(item) => {
@@ -215,8 +238,13 @@ impl Builder {
                     out.push(constant(alias, None, code.name().to_owned(), "Another name."));
                 }
             }
+            Item::OwnCodes {} => {
+                for entry in OWN_CODES {
+                    out.push(constant(entry.name, None, entry.code.value().to_string(), entry.text));
+                }
+            }
             // Fortran has no unions: a call takes whichever structure it is given.
-            Item::Union(_) | Item::Call(_) | Item::OwnCodes {} => {}
+            Item::Union(_) | Item::Call(_) => {}
         }
         Ok(())
     }
@@ -275,7 +303,9 @@ impl Builder {
             return Ok((None, (self.lookup(name)?.size / 4).to_string()));
         }
         if let Some(hex) = value.strip_prefix("0x") {
-            return Ok((None, i32::from_str_radix(hex, 16)?.to_string()));
+            // Fortran's integers have signs: the same bits may be another number.
+            let bits = u32::from_str_radix(&hex.replace('_', ""), 16)?;
+            return Ok((None, bits.cast_signed().to_string()));
         }
         Ok(match (of, value) {
             ("c_ulong", "c_ulong::MAX >> 1") => (Some("LAPI_LONG_TYPE"), "HUGE(0_LAPI_LONG_TYPE)".to_owned()),
@@ -287,7 +317,7 @@ impl Builder {
 }
 
 fn constant(name: &str, kind: Option<&'static str>, value: String, doc: &str) -> Declaration {
-    let in_c = name.to_owned();
+    let in_c = if value.starts_with('-') { format!("(int){name}") } else { name.to_owned() };
     Declaration::Constant(Constant { name: name.to_uppercase(), kind, value, in_c, doc: doc.to_owned() })
 }
 

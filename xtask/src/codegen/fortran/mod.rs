@@ -4,24 +4,31 @@ mod checks;
 mod include;
 mod layout;
 mod module;
+mod own;
 mod synopsis;
 mod text;
 mod thunks;
 
 use super::list::Section;
 use anyhow::Result;
+pub(super) use own::{symbols as own_symbols, synopsis as own_synopsis};
 pub(super) use synopsis::synopsis;
 pub(super) use thunks::symbols;
 
 /// The generated files: where, from the workspace's root, and what. Rust is not formatted yet.
-pub(super) fn generate(sections: &[Section]) -> Result<Vec<(&'static str, String)>> {
+pub(super) fn generate(sections: &[Section], own: &[Section]) -> Result<Vec<(&'static str, String)>> {
     let model = layout::Model::new(sections)?;
+    let beside = layout::Model::own(sections, own)?;
     Ok(vec![
         ("bindings/fortran/include/lapif.h", include::generate(&model)),
         ("bindings/fortran/include/lapi.f90", module::generate(&model, sections)?),
         ("bindings/lapi/src/fortran/exports.rs", thunks::generate(sections)?),
         ("bindings/fortran/tests/generated/abi.inc", checks::generate(&model)),
-        ("bindings/fortran/tests/generated/abi.c", checks::generate_c(&model)),
+        ("bindings/fortran/tests/generated/abi.c", checks::generate_c(&model, "lapi.h")),
+        ("bindings/fortran/include/lapis.f90", own::module(&beside, own)?),
+        ("bindings/lapi/src/fortran/own_exports.rs", own::thunks(sections, own)?),
+        ("bindings/fortran/tests/generated/own_abi.inc", checks::generate(&beside)),
+        ("bindings/fortran/tests/generated/own_abi.c", checks::generate_c(&beside, "lapis.h")),
     ])
 }
 

@@ -58,7 +58,7 @@ pub(super) fn generate(model: &Model, sections: &[Section]) -> Result<String> {
     Ok(out)
 }
 
-fn declare(out: &mut String, item: &Declaration) -> Result<()> {
+pub(super) fn declare(out: &mut String, item: &Declaration) -> Result<()> {
     match item {
         Declaration::Kind { name, bytes, doc, .. } => {
             out.push('\n');
@@ -81,12 +81,12 @@ fn declare(out: &mut String, item: &Declaration) -> Result<()> {
     Ok(())
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A comment, broken before the columns end that compilers read.
-fn comment(out: &mut String, text: &str) -> std::fmt::Result {
+pub(super) fn comment(out: &mut String, text: &str) -> std::fmt::Result {
     let mut line = String::from("  !");
     for word in text.split_whitespace() {
         if line.len() + 1 + word.len() > 125 {
@@ -103,7 +103,9 @@ fn derived(out: &mut String, of: &Type) -> Result<()> {
     comment(out, &of.doc)?;
     writeln!(out, "  type, bind(C) :: {}", of.name)?;
     for field in &of.fields {
-        writeln!(out, "    {} ! {}", component(field)?, one_line(&field.doc))?;
+        // What must be 0 is, unless the program says otherwise.
+        let start = if field.doc == "0" { " = 0" } else { "" };
+        writeln!(out, "    {}{start} ! {}", component(field)?, one_line(&field.doc))?;
     }
     writeln!(out, "  end type {}", of.name)?;
     Ok(())

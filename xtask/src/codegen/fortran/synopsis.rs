@@ -11,33 +11,46 @@ const COLUMNS: usize = 68;
 /// Lines in roff, to stand where text is not filled.
 pub(in crate::codegen) fn synopsis(call: &Call) -> Result<String> {
     let mut out = String::from(".B INCLUDE 'lapif.h'\n.PP\n");
-    let mut line = format!("CALL {}(", call.name.to_uppercase());
-    let names = call.params.iter().map(|(_, name)| name.trim_end_matches("[]"));
-    for (at, name) in names.chain(["ierror"]).enumerate() {
-        let end = if at == call.params.len() { ")" } else { ", " };
+    let names: Vec<_> = call.params.iter().map(|(_, name)| name.trim_end_matches("[]")).collect();
+    call_lines(&mut out, &call.name.to_uppercase(), &names)?;
+    out.push_str(".PP\n");
+    let mut declared = Vec::new();
+    for ((of, parameter), name) in call.params.iter().zip(names) {
+        let (of, rank) = declaration(call, of, parameter)?;
+        declared.push((of, format!("{name}{rank}")));
+    }
+    declared.push(("INTEGER".into(), "ierror".into()));
+    declaration_lines(&mut out, declared)?;
+    Ok(out)
+}
+
+/// A call with these arguments, and `ierror`.
+pub(super) fn call_lines(out: &mut String, call: &str, names: &[&str]) -> std::fmt::Result {
+    let mut line = format!("CALL {call}(");
+    for (at, name) in names.iter().chain(&["ierror"]).enumerate() {
+        let end = if at == names.len() { ")" } else { ", " };
         if line.len() + name.len() + end.len() > COLUMNS {
             writeln!(out, ".B \"{}\"", line.trim_end())?;
             line = "    ".into();
         }
         write!(line, "{name}{end}")?;
     }
-    write!(out, ".B \"{line}\"\n.PP\n")?;
-    // One line a type, in the order of its first argument.
+    writeln!(out, ".B \"{line}\"")
+}
+
+/// Declarations of types and names: one line a type, in the order of its first argument.
+pub(super) fn declaration_lines(out: &mut String, declared: Vec<(String, String)>) -> std::fmt::Result {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    let mut declare = |of: String, name: String| match lines.iter_mut().find(|(known, _)| *known == of) {
-        Some((_, names)) => names.push(name),
-        None => lines.push((of, vec![name])),
-    };
-    for (of, declared) in &call.params {
-        let name = declared.trim_end_matches("[]");
-        let (of, rank) = declaration(call, of, declared)?;
-        declare(of, format!("{name}{rank}"));
+    for (of, name) in declared {
+        match lines.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, names)) => names.push(name),
+            None => lines.push((of, vec![name])),
+        }
     }
-    declare("INTEGER".into(), "ierror".into());
     for (of, names) in lines {
         writeln!(out, ".BI \"{of} \" \"{}\"", names.join(", "))?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The Fortran type of an argument, and its rank.
