@@ -47,7 +47,7 @@
 //! | `Gather` | exchange, tag | D, E = offset | data of an exchange of values |
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Regions` | | | tell me of the memory that transports reach by keys, from now on |
-//! | `Region` | address | D, E = key; user header field = 1: it is there, 0: it is not any more | such memory of the sender's |
+//! | `Region` | address | D, E = key, F = its number; user header field = 1: it is there, 0: it is not any more; 3, 2: the receiver has been told so | such memory of the sender's; 3, 2: of the receiver's |
 //! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
@@ -172,7 +172,7 @@ const SHAPES: [u8; 26] = {
     shapes[GetPush as usize] = SUBJECT | TOTAL | 3;
     shapes[Get as usize] = SUBJECT | TOTAL | 1;
     shapes[Gather as usize] = SUBJECT | TOTAL | 1;
-    shapes[Region as usize] = SUBJECT | TOTAL | 1;
+    shapes[Region as usize] = SUBJECT | TOTAL | 2;
     shapes[Refused as usize] = SUBJECT | TOTAL | 1;
     shapes[GetData as usize] = SUBJECT | 1;
     shapes[RmwReply as usize] = SUBJECT | 1;

@@ -119,7 +119,7 @@ impl Context {
 
 impl Shared {
     /// How long a task may be silent before it counts as unreachable.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(u64::from(self.attributes.timeout_s.load(Ordering::Relaxed)))
     }
 }

@@ -231,6 +231,7 @@ impl Locked<'_> {
             self.shared().windows[peer as usize].close();
             self.tell_watch(peer);
         }
+        self.regions.forget(peer);
         self.end_loans(peer);
         // Without an engine, which sends again what was lost, a farewell is the last packet: what
         // has not been answered never will be.

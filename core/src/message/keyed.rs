@@ -1,7 +1,8 @@
 //! Transfers to and from registered memory, which a transport carries out alone: the target's
 //! program takes no part.
 //!
-//! A peer announces the keys of its regions to tasks that have asked for them (`state/regions.rs`).
+//! A peer announces the keys of its regions to tasks that have asked for them (`state/regions.rs`),
+//! and takes a key back when they have answered that no transfer uses it any more.
 //! A put or get outside of these regions goes in packets. So does one that the transport refuses,
 //! from the first piece on that is not known to have arrived. If this task copies by address
 //! itself, the puts and gets of the safe interface use the same regions, with key 0.
@@ -16,14 +17,19 @@ use super::{
 use crate::Context;
 use crate::context::{Locked, Notify, Registered, State};
 use crate::error::{Error, Result};
-use crate::state::{PeerState, Region, Registration, Transfer};
+use crate::state::{News, PeerState, Registration, Transfer, Withdrawn};
+use crate::status::Awaiting;
+use crate::sync::Ordering;
 use crate::transport::{Link, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{CHECKED, Header, Kind};
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
-/// In the header's small number: whether a region has come or gone.
-const COME: u16 = 1;
+/// In the header's small number: whether a region has come or gone, or the answer to that.
 const GONE: u16 = 0;
+const COME: u16 = 1;
+const DROPPED: u16 = 2;
+const KNOWN: u16 = 3;
 
 /// What a program sees of a transfer, beside its memory.
 pub(super) struct Parties {
@@ -55,58 +61,108 @@ impl Locked<'_> {
                 Err(e) => tracing::debug!(transport = link.name(), "memory not registered: {e}"),
             }
         }
-        let region = Region { base: base.addr() as u64, len: len as u64, registrations };
-        for peer in self.regions.listeners.clone() {
-            self.tell_region(peer, &region, COME);
-        }
-        self.regions.add(region);
+        self.regions.add(base.addr() as u64, len as u64, registrations);
+        self.tell_all_regions();
     }
 
     /// Undoes [`add_region`](Self::add_region): when this returns no peer's transfer by key reaches
-    /// the memory.
+    /// the memory. Until then it is waited, for up to the TIMEOUT, for the peers that know the key,
+    /// and for those that it was lent to: a key that is refused may cost a connection. In a handler
+    /// nothing is waited for.
     pub(crate) fn remove_region(&mut self, base: *mut u8, len: usize) {
-        let Some(region) = self.regions.take(base.addr() as u64, len as u64) else { return };
-        for peer in self.regions.listeners.clone() {
-            self.tell_region(peer, &region, GONE);
+        let Some(number) = self.regions.take(base.addr() as u64, len as u64) else { return };
+        self.tell_all_regions();
+        self.await_users(number);
+        for registration in self.regions.release(number) {
+            self.operations.forget_loans_of(&registration);
+            self.release(registration);
         }
-        region.registrations.into_iter().for_each(|registration| self.release(registration));
     }
 
-    fn tell_region(&mut self, peer: PeerId, region: &Region, change: u16) {
-        let p = &self.peers[peer];
-        let route = p.route.index();
-        if p.state != PeerState::Up {
+    /// Waits until no peer uses a region that was taken back.
+    fn await_users(&mut self, number: u64) {
+        let is_used = |locked: &mut Self| {
+            let state = &**locked;
+            let lent = || state.regions.of_leaving(number).iter().any(|r| state.operations.lends(r));
+            let is_over = || locked.shared().terminated.load(Ordering::Relaxed);
+            (state.regions.is_known(number) || lent()) && !is_over()
+        };
+        if !is_used(self) {
             return;
         }
-        let registration = region.registrations.iter().find(|r| r.link == route);
-        let key = match self.links.open.get(route) {
-            Some(link) if link.needs_keys() => registration.map(|r| r.key),
-            // The peer copies by address, from what it knows to be given.
-            _ => Some(0),
-        };
-        let Some(key) = key else { return };
-        let mut header = Header::new(Kind::Region, 0, region.base);
-        (header.user_header, header.total) = (change, region.len);
-        header.extra[0] = key;
+        let may_wait = self.dispatching == 0 && !std::thread::panicking();
+        let patience = if may_wait { self.shared().timeout() } else { Duration::ZERO };
+        let end = Some(Instant::now() + patience);
+        if !may_wait || !self.wait_before(Awaiting::End, end, |locked| !is_used(locked)) {
+            tracing::warn!(
+                patience_s = patience.as_secs(),
+                "memory that peers may still use is taken back: their transfers are refused from now on"
+            );
+        }
+    }
+
+    fn tell_all_regions(&mut self) {
+        for peer in self.regions.listeners() {
+            self.tell_regions(peer);
+        }
+    }
+
+    /// Tells a listener what it does not know, as far as it answers.
+    fn tell_regions(&mut self, peer: PeerId) {
+        while self.peers[peer].state == PeerState::Up
+            && let Some(news) = self.regions.next_news(peer)
+        {
+            let what = if news.come { COME } else { GONE };
+            self.say_of_region(peer, what, news);
+        }
+    }
+
+    fn say_of_region(&mut self, peer: PeerId, what: u16, news: News) {
+        let mut header = Header::new(Kind::Region, 0, news.base);
+        (header.user_header, header.total) = (what, news.len);
+        (header.extra[0], header.extra[1]) = (news.key, news.number);
         self.reply_packet(peer, &header, &[]);
     }
 
     /// A peer wants to hear of regions.
     pub(super) fn regions_asked(&mut self, source: PeerId) {
-        if !self.regions.listeners.contains(&source) {
-            self.regions.listeners.push(source);
-        }
-        let here: Vec<Region> = self.regions.iter().cloned().collect();
-        here.iter().for_each(|region| self.tell_region(source, region, COME));
+        let route = self.peers[source].route.index();
+        // Without keys the peer copies by address, from what it knows to be given.
+        let by_key = self.links.open.get(route).is_some_and(|link| link.needs_keys());
+        self.regions.listen(source, by_key.then_some(route));
+        self.tell_regions(source);
     }
 
-    /// A peer has registered memory, or has it no more.
+    /// A peer has registered memory, or has it no more; or it answers what it was told of ours.
     pub(super) fn region_told(&mut self, source: PeerId, header: &Header) {
-        let Some(regions) = &mut self.peers[source].regions else { return };
-        let (base, len, key) = (header.subject, header.total, header.extra[0]);
-        match header.user_header {
-            GONE => regions.remove(base, len, key),
-            _ => regions.add(base, len, key),
+        let [key, number, _] = header.extra;
+        let what = header.user_header;
+        let news = News { number, base: header.subject, len: header.total, key, come: what == COME };
+        if let DROPPED | KNOWN = what {
+            self.regions.answered(source, number, what == KNOWN);
+            return self.tell_regions(source);
+        }
+        if let Some(regions) = &mut self.peers[source].regions {
+            regions.note(news);
+        }
+        if news.come {
+            return self.say_of_region(source, KNOWN, news);
+        }
+        self.regions.withdrawn.push(Withdrawn { peer: source, news });
+        self.drop_withdrawn();
+    }
+
+    /// Tells peers that their regions are used no more, of those that were withdrawn and that no
+    /// transfer uses.
+    pub(super) fn drop_withdrawn(&mut self) {
+        if self.regions.withdrawn.is_empty() {
+            return;
+        }
+        let State { regions, operations, .. } = &mut **self;
+        let is_used = |w: &mut Withdrawn| operations.reaches(w.peer, w.news.key, (w.news.base, w.news.len));
+        let dropped: Vec<Withdrawn> = regions.withdrawn.extract_if(.., |w| !is_used(w)).collect();
+        for Withdrawn { peer, news } in dropped {
+            self.say_of_region(peer, DROPPED, news);
         }
     }
 
@@ -229,6 +285,7 @@ impl Locked<'_> {
         }
         self.finish_operation(id, Status::Done);
         self.answer_pushed(peer, transfer.answer_to, transfer.len);
+        self.drop_withdrawn();
     }
 
     /// The transport does not carry a transfer to its end.
@@ -244,6 +301,7 @@ impl Locked<'_> {
             Status::Panicked => {
                 self.finish_operation(id, status);
                 self.refuse_pushed(peer, &transfer);
+                self.drop_withdrawn();
             }
             _ => {
                 tracing::debug!(peer, ?status, "direct transfer refused; the data goes in packets");
@@ -270,6 +328,7 @@ impl Locked<'_> {
                 Ok(()) => {
                     locked.finish_operation(id, Status::Done);
                     locked.answer_pushed(peer, answer_to, done);
+                    locked.drop_withdrawn();
                 }
                 Err(error) => locked.fail_operation(id, &error),
             }
@@ -314,6 +373,7 @@ impl Locked<'_> {
         if let Waiting::Transfer(transfer) = &operation.waiting {
             self.refuse_pushed(peer, transfer);
         }
+        self.drop_withdrawn();
         if let Error::Refused(refusal) = error {
             return self.tell_refused(operation, *refusal);
         }
@@ -341,8 +401,11 @@ unsafe fn begin_piece(link: &mut Link, peer: PeerId, transfer: &Transfer, token:
 }
 
 impl State {
-    /// No peer reaches the memory of a registration any more.
+    /// No peer reaches the memory of a registration any more, unless it is a region's.
     pub(super) fn release(&mut self, registration: Registration) {
+        if self.regions.has(&registration) {
+            return;
+        }
         if let Some(link) = self.links.open.get_mut(registration.link) {
             // SAFETY: whoever keeps a registration releases it once, when nobody is to use it.
             unsafe { link.mem_release(registration.id) };
@@ -352,7 +415,7 @@ impl State {
     /// Forgets what a peer told of its regions, and that it wants to hear of ours.
     pub(super) fn forget_regions(&mut self, peer: PeerId) {
         self.peers[peer].regions = None;
-        self.regions.listeners.retain(|listener| *listener != peer);
+        self.regions.forget(peer);
     }
 }
 
@@ -361,7 +424,9 @@ impl Context {
     /// gets reach any memory; what is registered they reach without the target's processor where
     /// the transport can.
     ///
-    /// The value is what keeps it registered.
+    /// The value is what keeps it registered. To drop it waits, for up to the TIMEOUT, until other
+    /// tasks that may use the memory have answered that they do not, for which they have to call
+    /// the library; within a handler nothing is waited for.
     ///
     /// # Errors
     /// The context can't be used.

@@ -30,7 +30,7 @@ pub(super) struct Loan {
     pub(super) address: u64,
     /// What the transport's peers name it by; 0 where there are no keys.
     pub(super) key: u64,
-    /// What is to be [released](State::release) afterwards.
+    /// What is to be [released](State::release) afterwards, if no region keeps it.
     pub(super) lent: Option<Registration>,
 }
 
@@ -47,8 +47,8 @@ impl State {
     /// The range stays mapped until the registration, if there is one, is released.
     pub(super) unsafe fn lend(&mut self, peer: PeerId, at: *mut u8, len: u64) -> Option<Loan> {
         let (index, address) = (self.peers[peer].route.index(), at.addr() as u64);
-        if let Some(key) = self.regions.key(index, address, len) {
-            return Some(Loan { address, key, lent: None });
+        if let Some(region) = self.regions.registration(index, address, len) {
+            return Some(Loan { address, key: region.key, lent: Some(region) });
         }
         let link = self.links.open.get_mut(index)?;
         // SAFETY: the caller promises that the range stays mapped while it is lent; peers reach it
@@ -67,10 +67,7 @@ impl State {
 
     /// What an operation lent is lent no more.
     pub(super) fn take_back(&mut self, operation: &Operation) {
-        if let Waiting::Pull { lent: Some(lent), .. }
-        | Waiting::Push { lent: Some(lent) }
-        | Waiting::Recalled { lent: Some(lent), .. } = &operation.waiting
-        {
+        if let Some(lent) = operation.waiting.lent() {
             self.release(*lent);
         }
     }

@@ -76,6 +76,7 @@ impl Locked<'_> {
             self.loan_ended(source, operation);
         } else if self.leave_alone(source, operation) {
             self.loan_left_alone(source, operation);
+            self.drop_withdrawn();
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) use operations::{Ended, Operation, Operations, Transfer, Waiting};
 pub(crate) use peers::{Begun, Peer, PeerState, Peers, Route, Silence};
 pub(crate) use reassembly::{Arrival, Key, Reassembly};
 pub(crate) use receiving::{Fetch, Pull, Receiving};
-pub(crate) use regions::{Region, Regions, Registration};
+pub(crate) use regions::{News, Regions, Registration, Withdrawn};
 pub(crate) use sending::{Head, Outgoing, Sending};
 pub(crate) use zero_copy::{Left, ZeroCopySend};
 

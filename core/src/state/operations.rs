@@ -14,7 +14,7 @@ pub(crate) enum Waiting {
     Completion,
     /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if
     /// there is a layout; where the target's transport works by keys, `lent` is the registration
-    /// of the buffer.
+    /// of the buffer, which may be a region's.
     Pull { layout: Option<TrustedSource>, lent: Option<Registration> },
     /// `Pulled`: the target puts what is read into our memory. `lent` is as for a pull.
     Push { lent: Option<Registration> },
@@ -70,6 +70,14 @@ impl Waiting {
     /// Whether it waits for a peer's answer to a `Recall`, which may have been given up.
     pub(crate) fn awaits_word(&self) -> bool {
         matches!(self, Self::Recalled { .. } | Self::Landing)
+    }
+
+    /// The registration of memory that is lent to a peer.
+    pub(crate) fn lent(&self) -> Option<&Registration> {
+        match self {
+            Self::Pull { lent, .. } | Self::Push { lent } | Self::Recalled { lent, .. } => lent.as_ref(),
+            _ => None,
+        }
     }
 
     /// Makes one that a peer carries out a recalled one; false if it is none.
@@ -274,6 +282,30 @@ impl<C> Operations<C> {
             _ => None,
         };
         self.with(peer).filter_map(|(_, operation)| lent(&mut operation.waiting)).collect()
+    }
+
+    /// Whether memory of a registration is lent for any.
+    pub(crate) fn lends(&self, registration: &Registration) -> bool {
+        self.iter().any(|operation| operation.waiting.lent() == Some(registration))
+    }
+
+    /// A registration is released though its memory is lent.
+    pub(crate) fn forget_loans_of(&mut self, registration: &Registration) {
+        let waiting =
+            self.slots.iter_mut().filter_map(|slot| slot.operation.as_mut()).map(|o| &mut o.waiting);
+        for waiting in waiting.filter(|waiting| waiting.lent() == Some(registration)) {
+            if let Waiting::Pull { lent, .. } | Waiting::Push { lent } | Waiting::Recalled { lent, .. } =
+                waiting
+            {
+                *lent = None;
+            }
+        }
+    }
+
+    /// Whether a transfer of ours goes to memory of a peer's, which has this key.
+    pub(crate) fn reaches(&self, peer: PeerId, key: u64, (base, len): (u64, u64)) -> bool {
+        let within = |t: &Transfer| t.key == key && t.remote.checked_sub(base).is_some_and(|at| at < len);
+        self.iter().any(|o| o.peer == peer && matches!(&o.waiting, Waiting::Transfer(t) if within(t)))
     }
 
     /// The put of ours that a peer has asked for, by its operation.

@@ -16,14 +16,14 @@ const ROUNDS: usize = 50;
 const FEW: u64 = 4 * ROUNDS as u64;
 
 /// Everybody's memory, by task.
-fn exchange(context: &Context, mine: RemoteMemory) -> Result<Vec<RemoteMemory>> {
+pub(crate) fn exchange(context: &Context, mine: RemoteMemory) -> Result<Vec<RemoteMemory>> {
     let all = context.all_gather(&mine.to_bytes())?;
     let (all, _) = all.as_chunks();
     Ok(all.iter().map(RemoteMemory::from_bytes).collect())
 }
 
 /// Whoever has put once so many bytes, and fenced, knows what there is, and the keys.
-fn learn_keys(context: &Context, far: RemoteMemory, len: usize) -> Result<()> {
+pub(crate) fn learn_keys(context: &Context, far: RemoteMemory, len: usize) -> Result<()> {
     context.put_bytes(far, &vec![1; len])?;
     context.gfence()
 }

@@ -11,6 +11,7 @@ mod loans;
 mod memory;
 mod refused;
 mod short_puts;
+mod stale_keys;
 mod talk;
 
 use lapis::{Context, Result};
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         "unregistered" => by_key::unregistered(),
         "put-and-wait" => by_key::put_and_wait(),
         "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
+        "stale-key" => stale_keys::stale_key(&detail, arguments.next().unwrap_or_default().as_ref()),
         "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),
         "refused" => refused::refused(),

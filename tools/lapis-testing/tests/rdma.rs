@@ -67,6 +67,29 @@ fn who_asks_after_short_puts_waits_until_they_are_there() {
     done(&job(3, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 3, "fenced-words");
 }
 
+/// Runs a job of two in which one task takes memory back whose key the other one knows.
+fn take_back(provider: &str, how: &str) -> lapis_testing::Finished {
+    let folder = lapis_testing::scratch("stale-key");
+    std::fs::create_dir_all(&folder).expect("a directory for notes");
+    let job = job(2, provider).option("--keep-going").var("LAPIS_INTERRUPT", "no");
+    let ended = job.run(TASK, &["stale-key", how, &folder.to_string_lossy()]);
+    let _ = std::fs::remove_dir_all(&folder);
+    ended
+}
+
+/// Over tcp a key that is refused costs the connection, with the messages in it.
+#[test]
+fn memory_is_taken_back_when_nobody_uses_its_key_any_more() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for how in ["register", "alloc", "lend"] {
+            let ended = take_back(provider, how).expect_quiet(0);
+            assert_eq!(ended.lines_with("stale-key: done").len(), 2, "{provider}, {how}: {ended:?}");
+        }
+        let ended = take_back(provider, "die").expect(137);
+        assert_eq!(ended.lines_with("stale-key: done").len(), 1, "{provider}: {ended:?}");
+    }
+}
+
 #[test]
 fn transfers_that_are_refused_for_a_while_all_end() {
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "by-key");
