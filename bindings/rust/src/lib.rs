@@ -99,3 +99,11 @@ pub fn init() -> Result<Context> {
 pub fn builder() -> ContextBuilder {
     Context::builder().transport(lapis_loopback::table()).know(lapis_standard::TRANSPORTS)
 }
+
+/// A registry that knows the transports of Lapis, as [`builder`]'s contexts do: for programs that
+/// look at transports without a job.
+pub fn registry() -> core::transport::Registry {
+    let mut registry = core::transport::Registry::new();
+    registry.register(lapis_loopback::table()).know(lapis_standard::TRANSPORTS);
+    registry
+}

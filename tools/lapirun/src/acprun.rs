@@ -8,13 +8,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use lapis_core::bootstrap::{MAX_TASKS, MOST_MEMORY};
 
 use crate::cli::finish;
 use crate::hosts::{self, Host};
-use crate::job::{Binding, Input, JobSpec, Output, Part};
+use crate::job::{Input, JobSpec, SSH};
 use crate::output::tell;
 
 const USAGE: &str = "\
@@ -273,32 +272,13 @@ impl Line {
         // ssh alone: the machine's name follows it.
         let remote = self.remote.map(|c| if c.contains("{host}") { c } else { format!("{c} {{host}}") });
         Ok(JobSpec {
-            command: "acprun",
-            tasks,
-            parts: vec![Part { program, args: words.chain(self.sizes).collect(), tasks }],
             env,
-            binding: Binding::None,
-            tag_output: false,
             input: Input::Task(0),
-            output: Output::Unordered,
-            files: None,
-            folder: None,
-            dry_run: false,
-            save_hosts: None,
-            roll_call: false,
-            watch: None,
-            timeout: None,
-            grace: Duration::from_secs(2),
-            restarts: 0,
-            keep_going: false,
             verbose: self.verbose,
             hosts,
-            by_node: false,
-            fan_out: crate::tree::FAN_OUT,
-            remote: remote
-                .or_else(|| environment("LAPIS_REMOTE"))
-                .unwrap_or_else(|| crate::cli::SSH.to_owned()),
+            remote: remote.or_else(|| environment("LAPIS_REMOTE")).unwrap_or_else(|| SSH.to_owned()),
             address: self.address,
+            ..JobSpec::here("acprun", tasks, program, words.chain(self.sizes).collect())
         })
     }
 }

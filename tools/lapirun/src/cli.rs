@@ -11,7 +11,7 @@ use lapis_core::bootstrap::MAX_TASKS;
 use crate::allocation;
 use crate::fault::Fault;
 use crate::hosts::{self, Host};
-use crate::job::{Binding, Input, JobSpec, Output, Part, variables};
+use crate::job::{Binding, Input, JobSpec, Output, Part, SSH, variables};
 use crate::output::tell;
 use crate::tree;
 
@@ -143,9 +143,6 @@ enum MapBy {
     /// Each machine gets a task in turn.
     Node,
 }
-
-/// The default command that runs a program on another machine.
-pub(crate) const SSH: &str = "ssh -x -o BatchMode=yes {host}";
 
 fn input(text: &str) -> Result<Input, String> {
     match text {

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::hosts::Host;
 
+/// The default command that runs a program on another machine.
+pub(crate) const SSH: &str = "ssh -x -o BatchMode=yes {host}";
+
 /// Where tasks may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Binding {
@@ -157,6 +160,37 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// A job of one program on this machine, with nothing special about it. `command`: what the
+    /// user called, for messages.
+    pub fn here(command: &'static str, tasks: u32, program: OsString, args: Vec<OsString>) -> Self {
+        Self {
+            command,
+            tasks,
+            parts: vec![Part { program, args, tasks }],
+            env: Vec::new(),
+            binding: Binding::None,
+            tag_output: false,
+            input: Input::None,
+            output: Output::Unordered,
+            files: None,
+            folder: None,
+            dry_run: false,
+            save_hosts: None,
+            roll_call: false,
+            watch: None,
+            timeout: None,
+            grace: Duration::from_secs(2),
+            restarts: 0,
+            keep_going: false,
+            verbose: false,
+            hosts: Vec::new(),
+            by_node: false,
+            remote: SSH.to_owned(),
+            fan_out: crate::tree::FAN_OUT,
+            address: None,
+        }
+    }
+
     /// The place in `parts` of what a task runs.
     pub(crate) fn part_of(&self, task: u32) -> usize {
         let mut end = 0;

@@ -15,7 +15,7 @@ use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::cli::finish;
 use crate::hosts::{self, Host};
-use crate::job::{Binding, Input, JobSpec, Output, Part};
+use crate::job::{Binding, Input, JobSpec, Output, Part, SSH};
 use crate::output::tell;
 use settings::{Settings, Taken, USAGE};
 
@@ -95,7 +95,7 @@ fn spec(settings: &Settings<'_>, rest: Vec<OsString>) -> Result<JobSpec, PoeErro
         hosts,
         by_node: false,
         fan_out: crate::tree::FAN_OUT,
-        remote: (settings.environment)("LAPIS_REMOTE").unwrap_or_else(|| crate::cli::SSH.to_owned()),
+        remote: (settings.environment)("LAPIS_REMOTE").unwrap_or_else(|| SSH.to_owned()),
         address: None,
     })
 }

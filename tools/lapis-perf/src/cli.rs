@@ -16,13 +16,18 @@ Sizes are bytes, or numbers with K or M (powers of 1024), up to 64MiB. Without -
 `lapis-perf tune`, without lapirun, measures in a few seconds which copies are fastest between cores of this machine, \
 and keeps it in the tuning file (LAPIS_TUNING), which jobs read. On a machine that is too busy for that it keeps nothing and \
 says so. `lapirun -n N lapis-perf tune collectives` does so for \
-the algorithms of collectives of N tasks on this machine.";
+the algorithms of collectives of N tasks on this machine.
+
+`lapis-perf doctor`, without lapirun, tries what works on this machine: for each transport, or the one of --transport or \
+LAPIS_TRANSPORT, whether it opens and on which devices, and between two tasks that it starts itself messages, puts, gets, \
+atomics, order, registration, rails and sleeping. Each line ends with ok, or with what to do. The exit code is 1 if something \
+failed.";
 
 /// Measures latency, rate and bandwidth between two tasks of a job.
 #[derive(Debug, Parser)]
 #[command(name = "lapis-perf", version, after_help = AFTER, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to measure (--list shows the benches), `all`, `tune`, or `tune collectives`
+    /// What to measure (--list shows the benches), `all`, `tune`, `tune collectives`, or `doctor`
     #[arg(value_name = "BENCH", required_unless_present = "list")]
     pub(crate) benches: Vec<String>,
 
@@ -46,7 +51,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     pub(crate) time_ms: u64,
 
-    /// Transport to measure, instead of LAPIS_TRANSPORT
+    /// Transport to measure or examine, instead of LAPIS_TRANSPORT
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<String>,
 
@@ -58,7 +63,7 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) interrupts: bool,
 
-    /// Lines of JSON instead of tables: docs/bench-format.md describes them
+    /// Lines of JSON instead of tables (docs/bench-format.md describes them); of the doctor one document
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -4,6 +4,7 @@
 
 mod bench;
 mod cli;
+mod doctor;
 mod output;
 mod plan;
 mod sample;
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
             return refuse(&error.to_string(), error.exit_code(), error.use_stderr());
         }
     };
+    if doctor::is_meant(&cli) {
+        return doctor::run(&cli);
+    }
     if cli.benches == [tune::NAME] {
         return tune_once();
     }
