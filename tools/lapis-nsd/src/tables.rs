@@ -110,6 +110,7 @@ impl Tables {
                 }
                 entry.reserved || entry.open.is_some()
             });
+            card.forget_hops();
         }
         self.ports.gone(client);
     }
@@ -294,6 +295,7 @@ impl Tables {
         if let Some((interface, _)) = &mut card.interface {
             interface.close(place.window);
         }
+        card.forget_hops();
         self.ports.closed(place);
         Ok((Reply::Done, Vec::new()))
     }

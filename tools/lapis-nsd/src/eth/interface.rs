@@ -401,8 +401,10 @@ impl Interface {
         if let Some(frames) = &mut self.frames {
             frames.close(window);
         }
-        if self.frames.as_ref().is_none_or(Lanes::is_idle) {
-            self.hops.forget();
-        }
+    }
+
+    /// No window is open, of whichever daemon: nobody knows a next hop.
+    pub(crate) fn forget_hops(&mut self) {
+        self.hops.forget();
     }
 }

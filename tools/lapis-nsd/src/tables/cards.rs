@@ -58,6 +58,15 @@ impl Card {
         self.wanted && self.interface.as_ref().is_none_or(|(_, state)| state.up)
     }
 
+    /// Forgets the next hops that tasks knew when none has a window open any more. Windows that a
+    /// daemon before this one has made count, too.
+    pub(super) fn forget_hops(&mut self) {
+        let is_open = self.windows.values().any(|entry| entry.open.is_some());
+        if let Some((interface, _)) = self.interface.as_mut().filter(|_| !is_open) {
+            interface.forget_hops();
+        }
+    }
+
     /// Why a caller may have no windows of it.
     pub(super) fn denied(&self, caller: Caller, may_send: bool) -> Option<String> {
         let (user, name) = (caller.user, &self.spec.name);

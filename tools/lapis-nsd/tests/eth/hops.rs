@@ -1,6 +1,6 @@
 //! What tasks are told of neighbours and routes.
 
-use super::{hop, hosts, open, patience, v6_hosts};
+use super::{hop, hosts, kill, open, patience, v6_hosts};
 use lapis_adapters::client::Daemon;
 use lapis_adapters::key::Key;
 use std::net::IpAddr;
@@ -81,3 +81,37 @@ fn tasks_hear_of_neighbours_and_routes_that_change_over_ipv6() {
     assert!(!hosts.spaces[0].ip("route get fd17:77::1"), "there is no such way");
     near.hop("sn0", IpAddr::from([0xfd17, 0x77, 0, 0, 0, 0, 0, 1])).expect_err("is said");
 }
+
+/// Two windows of a daemon before are shown to the next one, which has no frames of theirs. When one
+/// of their tasks ends, the other one still hears of neighbours.
+#[test]
+fn a_task_hears_of_neighbours_after_another_one_of_a_former_daemon_has_ended() {
+    let Some(hosts) = hosts("adopted", 1) else { return };
+    let (Some(former), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let key = Key::of_text("job");
+    let before = [hosts.client(0), hosts.client(0)];
+    let opened = before.each_ref().map(|daemon| daemon.open_window("sn0", None, key).expect("a window"));
+    kill(former);
+    let Some(_a) = hosts.daemon(0, &[]) else { return };
+    let tasks = [hosts.client(0), hosts.client(0)];
+    for (daemon, window) in tasks.iter().zip(&opened) {
+        daemon.adopt(&window.place, key, &window.parts).expect("nobody else has it");
+    }
+    let [stays, ends] = tasks;
+    let there = IpAddr::from([10, 217, 0, 2]);
+    let old = hop(&stays, there);
+    let seen = stays.matrix().hops(0);
+    drop(ends);
+    let mut patience = patience();
+    while stays.windows("sn0").expect("windows").len() > 1 {
+        assert!(!patience.is_over(), "the window of a task that has gone is not free");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(hosts.spaces[1].ip("link set r0 address 02:00:00:00:07:01"));
+    while stays.matrix().hops(0) == seen {
+        assert!(!patience.is_over(), "nothing is told of the neighbour");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_ne!(hop(&stays, there).mac, old.mac);
+}
+
