@@ -110,8 +110,8 @@ impl Tables {
                 }
                 entry.reserved || entry.open.is_some()
             });
-            card.forget_hops();
         }
+        self.after_closing();
         self.ports.gone(client);
     }
 
@@ -295,7 +295,7 @@ impl Tables {
         if let Some((interface, _)) = &mut card.interface {
             interface.close(place.window);
         }
-        card.forget_hops();
+        self.after_closing();
         self.ports.closed(place);
         Ok((Reply::Done, Vec::new()))
     }

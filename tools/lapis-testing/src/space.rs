@@ -66,7 +66,7 @@ impl Space {
 
     /// Joins hosts by so many bridges in this one, each host by interfaces `rN` with the addresses
     /// 10.217.N.HOST, HOST from 1 on.
-    pub fn switch(&self, hosts: &[Self], rails: u32) -> bool {
+    pub fn switch(&self, hosts: &[&Self], rails: u32) -> bool {
         let bridges = (0..rails)
             .flat_map(|rail| [format!("link add b{rail} type bridge"), format!("link set b{rail} up")]);
         let mut here: Vec<String> = bridges.collect();

@@ -15,10 +15,12 @@ const BYTES: usize = 4096;
 pub const ADAPTERS: usize = 64;
 
 const UP: u32 = 1;
+const SILENT: u32 = 2;
 
 #[repr(C)]
 struct Page {
     changes: AtomicU64,
+    /// Bits: [`UP`], [`SILENT`].
     states: [AtomicU32; ADAPTERS],
     /// The longest datagram at present, 0: as when the window was opened.
     rooms: [AtomicU32; ADAPTERS],
@@ -58,10 +60,20 @@ impl Writer {
 
     /// Says whether the adapter of this number is up.
     pub fn set(&self, adapter: usize, up: bool) {
+        self.set_bit(adapter, UP, up);
+    }
+
+    /// Says whether nobody answers at the adapter's network whom tasks look for there.
+    pub fn set_silent(&self, adapter: usize, silent: bool) {
+        self.set_bit(adapter, SILENT, silent);
+    }
+
+    fn set_bit(&self, adapter: usize, bit: u32, on: bool) {
         let page = self.page();
         if let Some(state) = page.states.get(adapter) {
+            let others = state.load(Ordering::Relaxed) & !bit;
             // SYNC: pairs with the Acquire load of `Reader::changes`.
-            state.store(u32::from(up) * UP, Ordering::Release);
+            state.store(others | if on { bit } else { 0 }, Ordering::Release);
             page.changes.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -113,15 +125,26 @@ impl Reader {
     /// Grows whenever something changes.
     #[inline]
     pub fn changes(&self) -> u64 {
-        // SYNC: pairs with the increment in `Writer::set`.
+        // SYNC: pairs with the increment in `Writer::set_bit`.
         self.page().changes.load(Ordering::Acquire)
     }
 
     /// Whether the adapter of this number is up.
     #[inline]
     pub fn is_up(&self, adapter: usize) -> bool {
-        // SYNC: pairs with the Release store in `Writer::set`.
-        self.page().states.get(adapter).is_some_and(|state| state.load(Ordering::Acquire) == UP)
+        self.has_bit(adapter, UP)
+    }
+
+    /// Whether nobody answers at the adapter's network whom tasks look for there. Windows of this
+    /// host reach each other nevertheless.
+    pub fn is_silent(&self, adapter: usize) -> bool {
+        self.has_bit(adapter, SILENT)
+    }
+
+    #[inline]
+    fn has_bit(&self, adapter: usize, bit: u32) -> bool {
+        // SYNC: pairs with the Release store in `Writer::set_bit`.
+        self.page().states.get(adapter).is_some_and(|state| state.load(Ordering::Acquire) & bit != 0)
     }
 
     /// How long a datagram of the adapter may be at present; 0: as when the window was opened.
@@ -149,9 +172,11 @@ mod tests {
         assert!(!reader.is_up(3));
         writer.set(3, true);
         assert!(reader.is_up(3) && !reader.is_up(4) && reader.changes() > before);
+        writer.set_silent(3, true);
+        assert!(reader.is_up(3) && reader.is_silent(3) && !reader.is_silent(4));
         writer.set(3, false);
         writer.set(ADAPTERS, true);
-        assert!(!reader.is_up(3) && !reader.is_up(ADAPTERS));
+        assert!(!reader.is_up(3) && reader.is_silent(3) && !reader.is_up(ADAPTERS));
         let (before, hops) = (reader.changes(), reader.hops(3));
         writer.set_room(3, 1400);
         writer.change_hops(3);

@@ -10,6 +10,8 @@ pub struct Status {
     /// The adapter.
     #[serde(flatten)]
     pub adapter: Adapter,
+    /// Nobody answers at its network whom tasks look for there.
+    pub silent: bool,
     /// Its windows that are reserved, loaded or open.
     pub not_free: Vec<Window>,
 }
@@ -21,7 +23,8 @@ pub struct Status {
 pub fn of(daemon: &Daemon) -> Result<Vec<Status>, DaemonError> {
     let with_windows = |adapter: Adapter| {
         let not_free = daemon.windows(&adapter.name)?;
-        Ok(Status { adapter, not_free })
+        let silent = daemon.matrix().is_silent(adapter.index as usize);
+        Ok(Status { adapter, silent, not_free })
     };
     daemon.adapters()?.into_iter().map(with_windows).collect()
 }
@@ -29,18 +32,22 @@ pub fn of(daemon: &Daemon) -> Result<Vec<Status>, DaemonError> {
 /// Two tables, of the adapters and of the windows that are not free.
 pub fn text(all: &[Status]) -> String {
     let mut text = format!(
-        "{:8} {:5} {:>10}  {:5} {:>13} {:>9}  {}\n",
+        "{:8} {:5} {:>10}  {:6} {:>13} {:>9}  {}\n",
         "adapter", "kind", "network", "state", "windows taken", "longest", "interface"
     );
-    for Status { adapter, .. } in all {
-        let state = if adapter.up { "up" } else { "down" };
+    for Status { adapter, silent, .. } in all {
+        let state = match (adapter.up, silent) {
+            (true, true) => "silent",
+            (true, false) => "up",
+            (false, _) => "down",
+        };
         let taken = format!("{} of {}", adapter.taken, adapter.windows);
         let mut interface = adapter.interface.clone().unwrap_or_else(|| "-".to_owned());
         for more in adapter.mode.iter().chain(&adapter.refused) {
             interface += &format!(", {more}");
         }
         text += &format!(
-            "{:8} {:5} {:>10}  {state:5} {taken:>13} {:>9}  {interface}\n",
+            "{:8} {:5} {:>10}  {state:6} {taken:>13} {:>9}  {interface}\n",
             adapter.name, adapter.kind, adapter.network, adapter.longest
         );
     }
@@ -50,7 +57,7 @@ pub fn text(all: &[Status]) -> String {
             "window", "state", "user", "process", "job", "taken", "refused", "lost"
         );
     }
-    for Status { adapter, not_free } in all {
+    for Status { adapter, not_free, .. } in all {
         for window in not_free {
             let name = format!("{},{}", window.window, adapter.name);
             let process = window.process.map_or("-".to_owned(), |p| p.to_string());
@@ -99,7 +106,9 @@ mod tests {
         };
         let kept =
             Window { window: 9, state: "reserved".to_owned(), process: None, counts: None, ..open.clone() };
-        let all = [Status { adapter, not_free: vec![open, kept] }];
+        let mut all = [Status { adapter, silent: true, not_free: vec![open, kept] }];
+        assert!(text(&all).contains(" silent "));
+        all[0].silent = false;
         let text = text(&all);
         let line = |part: &str| -> Vec<&str> {
             let line = text.lines().find(|line| line.starts_with(part)).expect("a line");

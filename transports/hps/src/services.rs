@@ -15,9 +15,6 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// For so long a new daemon may take to answer: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
 
-/// For so long a neighbour may take to answer: the kernel asks three times, a second apart.
-const NEIGHBOUR: Duration = Duration::from_secs(4);
-
 /// News of the daemon.
 #[derive(Debug)]
 pub(crate) enum News {
@@ -82,29 +79,19 @@ impl Services {
         self.daemon.matrix().hops(index)
     }
 
-    /// The next hop from an adapter to an address, waited for.
-    pub(crate) fn hop(&self, adapter: &str, address: IpAddr) -> Result<Hop, String> {
-        let begun = Instant::now();
-        let mut pause = Duration::from_micros(200);
-        loop {
-            match self.daemon.hop(adapter, address) {
-                Ok(Some(hop)) => return Ok(hop),
-                Ok(None) if begun.elapsed() < NEIGHBOUR => {}
-                Ok(None) => {
-                    return Err(format!(
-                        "{address} does not answer at the network of {adapter}: is that host up, and is there a way to it?"
-                    ));
-                }
-                Err(e) => return Err(e.to_string()),
-            }
-            std::thread::sleep(pause);
-            pause = (2 * pause).min(Duration::from_millis(20));
-        }
+    /// Whether nobody answers at an adapter's network.
+    pub(crate) fn is_silent(&self, index: usize) -> bool {
+        self.daemon.matrix().is_silent(index)
+    }
+
+    /// The next hop from an adapter to an address; none, while it is looked for.
+    pub(crate) fn hop(&self, adapter: &str, address: IpAddr) -> Result<Option<Hop>, DaemonError> {
+        self.daemon.hop(adapter, address)
     }
 
     /// The same if it is known at once.
     pub(crate) fn known_hop(&self, adapter: &str, address: IpAddr) -> Option<Hop> {
-        if self.gone { None } else { self.daemon.hop(adapter, address).ok().flatten() }
+        if self.gone { None } else { self.hop(adapter, address).ok().flatten() }
     }
 
     /// Looks whether the daemon is there. Costs a system call; answers what is new.

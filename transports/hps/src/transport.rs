@@ -48,6 +48,8 @@ pub struct Hps {
     watched: Vec<bool>,
     /// The states of next hops that this task has seen, by rail.
     hops: Vec<u32>,
+    /// Rails over which somebody was looked for in vain, and nobody has answered since.
+    silent: Vec<bool>,
     arena: Arena,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
@@ -190,6 +192,7 @@ impl Transport for Hps {
             held,
             watched: vec![false; count],
             hops: vec![0; count],
+            silent: vec![false; count],
             arena: Arena::new(),
             ways: (0..params.tasks).map(|_| None).collect(),
             own,
@@ -288,11 +291,12 @@ impl Transport for Hps {
             // Of another host's adapters this host's matrix knows nothing.
             let index = (theirs.host == self.card.host).then_some(theirs.entries[there].index as usize);
             let link = self.link(peer, here, &theirs, there)?;
-            let mut way = Way::new(here, index, link, self.rails.suffix());
-            way.up = self.services.is_up(self.card.entries[here].index as usize)
-                && index.is_none_or(|index| self.services.is_up(index));
-            ways.push(way);
+            ways.push(Way::new(here, index, link, self.rails.suffix()));
         }
+        self.find_hops(peer, &mut ways)?;
+        let rails = self.rails.look();
+        ways.iter_mut().for_each(|way| way.up = Self::is_up(&self.services, way, &rails[way.rail]));
+        drop(rails);
         for (path, way) in ways.iter().enumerate() {
             self.news.push_back(Self::path_event(peer, path, way));
         }

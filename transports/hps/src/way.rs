@@ -41,6 +41,8 @@ pub(crate) enum Link {
 /// The way to a window at an Ethernet.
 pub(crate) struct Wire {
     pub(crate) template: Template,
+    /// The next hop has answered, and the template names it.
+    pub(crate) found: bool,
     /// Where the peer's window is.
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
@@ -93,6 +95,14 @@ impl Way {
             interrupted: Interrupted::NONE,
             tail: 0,
             full: 0,
+        }
+    }
+
+    /// Whether it is known where its datagrams go.
+    pub(crate) fn is_found(&self) -> bool {
+        match &self.link {
+            Link::Memory(_) => true,
+            Link::Wire(wire) => wire.found,
         }
     }
 

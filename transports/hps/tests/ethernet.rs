@@ -32,7 +32,7 @@ fn daemons(name: &str) -> Result<Vec<Handle>, String> {
     let space = || Space::new().ok_or("this process may not make network namespaces");
     let switch = space()?;
     let hosts: Vec<Space> = (0..HOSTS).map(|_| space()).collect::<Result<_, _>>()?;
-    if !switch.switch(&hosts, RAILS) {
+    if !switch.switch(&hosts.iter().collect::<Vec<_>>(), RAILS) {
         return Err("this process may not make bridges".to_owned());
     }
     // The bridges go when nothing refers to their namespace any more: not before this process ends.

@@ -4,7 +4,7 @@
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
 use lapis_nsd::{Handle, Options, Server, eth_adapters};
-use lapis_testing::{Finished, Job, Net, Running, Space, clean, folder, joined, program};
+use lapis_testing::{Finished, Job, Net, Patience, Running, Space, clean, folder, joined, program};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,7 +43,21 @@ impl Hosts {
 
     /// The same with hosts that something has been done to before their daemons start.
     fn make_with(test: &str, rails: u32, prepare: impl Fn([&Space; 2]) -> bool) -> Option<Self> {
-        let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails) && prepare([a, b]));
+        let join = |[a, b]: [&Space; 2]| a.join(b, rails) && prepare([a, b]);
+        Self::make_joined(test, rails, join)
+    }
+
+    /// The same with hosts that are joined by switches, which stand in another space. A host whose
+    /// cable is pulled there notices nothing.
+    fn make_switched(test: &str, rails: u32) -> Option<(Self, Space)> {
+        let switch = Space::new()?;
+        let join = |[a, b]: [&Space; 2]| switch.switch(&[a, b], rails);
+        let hosts = Self::make_joined(test, rails, join)?;
+        Some((hosts, switch))
+    }
+
+    fn make_joined(test: &str, rails: u32, join: impl Fn([&Space; 2]) -> bool) -> Option<Self> {
+        let made = Space::new().zip(Space::new()).filter(|(a, b)| join([a, b]));
         let Some((a, b)) = made else {
             eprintln!("SKIP {test}: this process may not make network namespaces");
             return None;
@@ -199,22 +213,54 @@ fn wires_are_pulled_while_messages_are_under_way() {
     }
 }
 
-/// The second host has an interface that takes frames to its own address alone, and that address
-/// changes while messages are under way.
+/// Whether something comes to be so.
+#[track_caller]
+fn until(what: &str, is: impl Fn() -> bool) {
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
+    while !is() {
+        assert!(!patience.is_over(), "not so: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// One of two networks carries nothing, and no carrier tells: the job begins over the other one,
+/// and uses both when both work.
+#[test]
+fn a_job_begins_over_the_networks_that_answer_and_takes_a_silent_one_when_it_does() {
+    let Some((hosts, switch)) = Hosts::make_switched("silent", 2) else { return };
+    assert!(switch.ip("link set r1p2 nomaster"));
+    let stream = hosts.stream("yes");
+    let daemons = [0, 1].map(|host| hosts.client(host));
+    until("the network is silent", || daemons.iter().all(|daemon| daemon.matrix().is_silent(1)));
+    assert!(daemons.iter().all(|daemon| daemon.matrix().is_up(1) && !daemon.matrix().is_silent(0)));
+    let taken = |adapter: &str| -> u64 {
+        let windows = daemons.iter().map(|daemon| daemon.windows(adapter).expect("the daemon lives"));
+        windows.flatten().map(|window| window.counts.expect("it is open").taken).sum()
+    };
+    assert_eq!((taken("sn0") > 0, taken("sn1")), (true, 0));
+    assert!(switch.ip("link set r1p2 master b1"));
+    until("it answers", || daemons.iter().all(|daemon| !daemon.matrix().is_silent(1)));
+    until("it is used", || taken("sn1") > 0);
+    stream.finish();
+}
+
+/// Gives the second host an interface that takes frames to its own address alone.
+fn strict([_, host]: [&Space; 2]) -> bool {
+    let all = [
+        "link set r0 down",
+        "link set r0 name below",
+        "addr flush dev below",
+        "link set below up",
+        "link add link below name r0 address 02:00:00:00:09:00 type macvlan mode bridge",
+        "addr add 10.217.0.2/24 dev r0",
+        "link set r0 up",
+    ];
+    all.iter().all(|words| host.ip(words))
+}
+
+/// The second host's address changes while messages are under way.
 #[test]
 fn messages_go_on_when_a_neighbour_changes_its_hardware_address() {
-    let strict = |[_, host]: [&Space; 2]| {
-        let all = [
-            "link set r0 down",
-            "link set r0 name below",
-            "addr flush dev below",
-            "link set below up",
-            "link add link below name r0 address 02:00:00:00:09:00 type macvlan mode bridge",
-            "addr add 10.217.0.2/24 dev r0",
-            "link set r0 up",
-        ];
-        all.iter().all(|words| host.ip(words))
-    };
     let Some(hosts) = Hosts::make_with("moved", 1, strict) else { return };
     for interrupts in ["yes", "no"] {
         let stream = hosts.stream(interrupts);

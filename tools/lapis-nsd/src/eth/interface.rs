@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(crate) room: u32,
     /// Tasks should ask for next hops again.
     pub(crate) hops_changed: bool,
+    /// None of those whom tasks look for from here answers.
+    pub(crate) silent: bool,
 }
 
 /// A window, as a task gets it: what it is, and lease, then socket and memory of each queue.
@@ -232,6 +234,9 @@ impl Interface {
 
     /// Looks what has become of it, after such news.
     pub(crate) fn look(&mut self, heard: Heard) -> State {
+        if self.gone {
+            self.retry();
+        }
         let own = self.link.mac;
         match self.netlink.numbered(self.link.index) {
             Ok(link) => self.link = link,
@@ -249,7 +254,17 @@ impl Interface {
         }
         let hops_changed = self.hops.have_changed(&self.netlink, self.link.index, heard) || moved;
         let up = !self.gone && self.has_address && self.link.carries;
-        State { up, room: self.room(), hops_changed }
+        State { up, room: self.room(), hops_changed, silent: self.is_silent() }
+    }
+
+    /// Whether it has been removed.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// See [`State::silent`].
+    pub(crate) fn is_silent(&self) -> bool {
+        self.hops.are_silent()
     }
 
     /// Does what is due: lets go of the frames of closed windows, and asks neighbours.

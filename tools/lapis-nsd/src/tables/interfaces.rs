@@ -1,7 +1,9 @@
 //! Ethernet interfaces in the tables.
 
+use super::cards::Card;
 use super::{Answer, Tables};
 use crate::caller::Caller;
+use crate::eth::interface::{Interface, State};
 use crate::eth::netlink::Heard;
 use lapis_adapters::protocol::{Reply, Why};
 use std::net::IpAddr;
@@ -28,24 +30,51 @@ impl Tables {
             if card.is_up() != was {
                 self.matrix.set(index, !was);
             }
+            if now.silent != before.silent {
+                self.matrix.set_silent(index, now.silent);
+            }
             if now.room != before.room {
                 self.matrix.set_room(index, now.room);
             }
             if now.hops_changed {
                 self.matrix.change_hops(index);
             }
-            self.changed |= now.up != before.up || now.room != before.room || now.hops_changed;
+            self.changed |= now.up != before.up
+                || now.silent != before.silent
+                || now.room != before.room
+                || now.hops_changed;
+        }
+    }
+
+    /// Does what windows that were closed may have stood in the way of: nobody knows next hops any
+    /// more, and an interface that was removed and is there again can be taken.
+    pub(super) fn after_closing(&mut self) {
+        self.cards.iter_mut().for_each(Card::forget_hops);
+        let removed = |card: &Card| card.interface.as_ref().is_some_and(|(interface, _)| interface.is_gone());
+        if self.cards.iter().any(removed) {
+            self.look(Heard::default());
         }
     }
 
     /// Does what is due at interfaces.
     pub fn settle(&mut self) {
-        self.cards.iter_mut().filter_map(|card| card.interface.as_mut()).for_each(|(i, _)| i.settle());
+        let mut turned = false;
+        for (interface, state) in self.cards.iter_mut().filter_map(|card| card.interface.as_mut()) {
+            interface.settle();
+            turned |= interface.is_silent() != state.silent;
+        }
+        if turned {
+            self.look(Heard::default());
+        }
     }
 
     /// When something is due.
     pub fn settles_in(&self) -> Option<Duration> {
-        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.settles_in()).min()
+        let due = |(interface, state): &(Interface, State)| {
+            let turned = interface.is_silent() != state.silent;
+            if turned { Some(Duration::ZERO) } else { interface.settles_in() }
+        };
+        self.cards.iter().filter_map(|card| due(card.interface.as_ref()?)).min()
     }
 
     pub(super) fn hop(&mut self, caller: Caller, adapter: &str, address: IpAddr) -> Answer {

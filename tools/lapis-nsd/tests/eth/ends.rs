@@ -1,6 +1,6 @@
 //! What becomes of windows, and of what they have at the interface, when somebody ends.
 
-use super::{NOBODY, hosts, kill, open, patience, receive, send, way};
+use super::{Hosts, NOBODY, hosts, kill, open, patience, receive, send, way};
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
 use lapis_adapters::eth::port::Port;
@@ -106,21 +106,27 @@ fn opener() {
     }
 }
 
-#[test]
-fn a_socket_that_a_task_keeps_costs_its_user_nothing_and_other_users_are_told() {
-    let Some(hosts) = hosts("kept", 1) else { return };
-    let Some(_daemon) = hosts.daemon(0, &["--eth-user", &NOBODY.to_string()]) else { return };
-    let _ = std::process::Command::new("chmod").args(["0777", hosts.addresses[0].as_str()]).status();
-    let other_user = || {
+/// Has another user open a window of the first host, and gives what that one said. `None`, said
+/// aloud, where this process can't be another user.
+pub(crate) fn other_user(hosts: &Hosts) -> Option<impl Fn() -> String> {
+    if clean("true").uid(NOBODY).current_dir("/").status().is_err() {
+        eprintln!("SKIP: only root can be two users");
+        return None;
+    }
+    let _ = clean("chmod").args(["0777", hosts.addresses[0].as_str()]).status();
+    Some(move || {
         let mut command = clean(std::env::current_exe().expect("the test has a file"));
         command.args(["ends::opener", "--exact", "--nocapture", "--test-threads=1"]).uid(NOBODY);
         command.env("LAPIS_TEST_OPENER", hosts.addresses[0].as_str());
         run(command).expect(0).out
-    };
-    if clean("true").uid(NOBODY).current_dir("/").status().is_err() {
-        eprintln!("SKIP a_socket_that_a_task_keeps: only root can be two users");
-        return;
-    }
+    })
+}
+
+#[test]
+fn a_socket_that_a_task_keeps_costs_its_user_nothing_and_other_users_are_told() {
+    let Some(hosts) = hosts("kept", 1) else { return };
+    let Some(_daemon) = hosts.daemon(0, &["--eth-user", &NOBODY.to_string()]) else { return };
+    let Some(other_user) = other_user(&hosts) else { return };
     let near = hosts.client(0);
     let key = Key::of_text("job");
     let opened = near.open_window("sn0", None, key).expect("a window");

@@ -115,3 +115,42 @@ fn a_task_hears_of_neighbours_after_another_one_of_a_former_daemon_has_ended() {
     assert_ne!(hop(&stays, there).mac, old.mac);
 }
 
+/// Nobody answers at a network whose carrier is there. Whoever asked is told when somebody does.
+#[test]
+fn a_network_where_nobody_answers_is_silent_until_somebody_does() {
+    let Some(hosts) = hosts("silence", 1) else { return };
+    let Some(_a) = hosts.daemon(0, &[]) else { return };
+    let near = hosts.client(0);
+    let (place, _port) = open(&near, Key::of_text("job"));
+    let answers = |yes| {
+        let ignored = if yes { "0" } else { "8" };
+        let write = || std::fs::write("/proc/sys/net/ipv4/conf/r0/arp_ignore", ignored);
+        hosts.spaces[1].inside(write).expect("may be written");
+    };
+    let until = |what: &str, is: &dyn Fn() -> bool| {
+        let mut patience = patience();
+        while !is() {
+            assert!(!patience.is_over(), "not so: {what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let there = IpAddr::from([10, 217, 0, 2]);
+    answers(false);
+    assert!(hosts.spaces[0].ip("neigh flush dev r0"));
+    let seen = near.matrix().hops(0);
+    assert_eq!(near.hop("sn0", there).expect("there is a way"), None);
+    until("silent", &|| near.matrix().is_silent(0));
+    assert!(near.matrix().is_up(0) && near.adapters().expect("adapters")[0].up);
+    let told = lapis_adapters::status::text(&lapis_adapters::status::of(&near).expect("the status"));
+    assert!(told.contains(" silent "), "{told}");
+    answers(true);
+    until("told", &|| near.matrix().hops(0) != seen && !near.matrix().is_silent(0));
+    assert!(near.hop("sn0", there).expect("there is a way").is_some());
+    // Nobody is left who looks for anybody.
+    answers(false);
+    assert!(hosts.spaces[0].ip("neigh flush dev r0"));
+    assert_eq!(near.hop("sn0", there).expect("there is a way"), None);
+    until("silent again", &|| near.matrix().is_silent(0));
+    near.close(&place).expect("this connection has opened it");
+    until("nobody asks", &|| !near.matrix().is_silent(0));
+}

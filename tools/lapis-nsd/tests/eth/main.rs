@@ -2,6 +2,7 @@
 //! traffic beside them, and what is left when somebody is killed.
 
 mod bursts;
+mod changes;
 mod ends;
 mod hops;
 mod queues;

@@ -7,7 +7,7 @@ use lapis_adapters::protocol::Place;
 use lapis_testing::Space;
 
 /// Two hosts joined by a wire of four queues each way.
-fn wide(test: &str) -> Option<Hosts> {
+pub(crate) fn wide(test: &str) -> Option<Hosts> {
     let queues = |hosts: [&Space; 2]| {
         let [a, b] = hosts;
         let ends = "numrxqueues 4 numtxqueues 4";

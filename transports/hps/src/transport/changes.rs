@@ -35,7 +35,7 @@ impl Hps {
         for (peer, ways) in (0..).zip(&mut self.ways) {
             for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
                 let rail = &rails[way.rail];
-                let up = rail.up && way.index.is_none_or(|index| self.services.is_up(index));
+                let up = Self::is_up(&self.services, way, rail);
                 let mut changed = std::mem::replace(&mut way.up, up) != up;
                 if let Link::Wire(wire) = &mut way.link {
                     let room =

@@ -1,12 +1,24 @@
 //! How a peer's window is reached: through memory of this host, or over an Ethernet.
+//!
+//! Over an Ethernet the next hop has to answer first. A way whose next hop does not is down until it
+//! does, and is no reason to wait for as long as another way leads to the peer.
 
 use super::Hps;
 use crate::address::{Card, Contact};
 use crate::rail::Rail;
-use crate::way::{Link, Together, Wire};
+use crate::services::Services;
+use crate::way::{Link, Together, Way, Wire};
 use crate::windows::refused;
+use lapis_adapters::eth::Hop;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::{PeerId, TransportError};
+use std::time::{Duration, Instant};
+
+/// For so long a neighbour may take to answer: the kernel asks three times, a second apart.
+const NEIGHBOUR: Duration = Duration::from_secs(4);
+
+/// The same where another way leads to the peer already: time for a second question.
+const BESIDE: Duration = Duration::from_millis(1500);
 
 impl Hps {
     /// Why no window here reaches one of a peer's.
@@ -46,12 +58,17 @@ impl Hps {
                     && let Some(hop) = self.services.known_hop(&entry.place.adapter, wire.address)
                 {
                     wire.template = port.template(hop, wire.address, wire.port);
+                    if !std::mem::replace(&mut wire.found, true) {
+                        let place = &entry.place;
+                        self.host.info(format_args!("{place}: {} answers by now", wire.address));
+                    }
+                    self.silent[at] = false;
                 }
             }
         }
     }
 
-    /// The link from a window here to one of a peer's.
+    /// The link from a window here to one of a peer's. Over an Ethernet it leads nowhere yet.
     pub(super) fn link(
         &self,
         peer: PeerId,
@@ -65,19 +82,86 @@ impl Hps {
         let one_host = theirs.host == self.card.host;
         if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_host) {
             let Contact { address, port: number, room, joins } = contact;
-            let hop = self.services.hop(&rail.entry.place.adapter, address);
-            let hop = hop.map_err(|why| {
-                TransportError::Unreachable(format!("{} of task {peer}: {why}", entry.place))
-            })?;
-            let template = port.template(hop, address, number);
+            let nowhere = Hop { mac: [0; 6], from: port.wire().mac };
+            let template = port.template(nowhere, address, number);
             let theirs = usize::from(room);
             let room = theirs.min(rail.room()).min(self.services.room(rail.entry.index as usize));
             let together = if joins && port.wire().joins { Together::Later(0) } else { Together::Never };
-            let wire = Wire { template, address, port: number, theirs, room, together };
+            let wire = Wire { template, found: false, address, port: number, theirs, room, together };
             return Ok(Link::Wire(wire));
         }
         let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
         let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
         Ok(Link::Memory(Sender::open(parts, self.limits).map_err(text)?))
+    }
+
+    /// Finds the next hops of ways to a peer. One way has to be found; those that are not are left
+    /// out until their next hops answer.
+    pub(super) fn find_hops(&mut self, peer: PeerId, ways: &mut [Way]) -> Result<(), TransportError> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            let (mut missing, mut hopeful, mut worth_it) = (Vec::new(), false, false);
+            for way in ways.iter_mut().filter(|way| !way.is_found()) {
+                let Err((hopeless, why)) = self.find_hop(way) else { continue };
+                hopeful |= !hopeless;
+                // Who was waited for at a network in vain is not waited for again.
+                worth_it |= !hopeless && !self.silent[way.rail];
+                missing.push((way.rail, why));
+            }
+            let Some((_, why)) = missing.last() else { return Ok(()) };
+            let is_found = ways.iter().any(Way::is_found);
+            let waits = match is_found {
+                true => worth_it && begun.elapsed() < BESIDE,
+                false => hopeful && begun.elapsed() < NEIGHBOUR,
+            };
+            if !waits && !is_found {
+                return Err(TransportError::Unreachable(format!("task {peer}: {why}")));
+            }
+            if !waits {
+                missing.iter().for_each(|(rail, why)| self.leave_out(peer, *rail, why));
+                return Ok(());
+            }
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(20));
+        }
+    }
+
+    /// Finds a way's next hop, or says why there is none, and whether to wait for one is hopeless.
+    fn find_hop(&self, way: &mut Way) -> Result<(), (bool, String)> {
+        let Link::Wire(wire) = &mut way.link else { return Ok(()) };
+        let rails = self.rails.look();
+        let Rail { entry, port: Some(port), .. } = &rails[way.rail] else { return Ok(()) };
+        let (adapter, address) = (&entry.place.adapter, wire.address);
+        match self.services.hop(adapter, address) {
+            Ok(Some(hop)) => {
+                (wire.template, wire.found) = (port.template(hop, address, wire.port), true);
+                Ok(())
+            }
+            Ok(None) => {
+                let why = format!(
+                    "{address} does not answer at the network of {adapter}: is that host up, and is there a way to it?"
+                );
+                Err((false, why))
+            }
+            Err(e) => Err((true, e.to_string())),
+        }
+    }
+
+    /// Says, once for a window, that a network does not lead to a peer.
+    fn leave_out(&mut self, peer: PeerId, rail: usize, why: &str) {
+        if !std::mem::replace(&mut self.silent[rail], true) {
+            let place = self.rails.look()[rail].entry.place.clone();
+            self.host.warn(format_args!("{place} does not lead to task {peer} at present: {why}"));
+        }
+    }
+
+    /// Whether a way carries datagrams at present.
+    pub(super) fn is_up(services: &Services, way: &Way, rail: &Rail) -> bool {
+        let index = rail.entry.index as usize;
+        // What goes through memory needs nobody to answer at a network.
+        let answers = matches!(way.link, Link::Memory(_)) || !services.is_silent(index);
+        let theirs = way.index.is_none_or(|index| services.is_up(index));
+        services.is_up(index) && theirs && way.is_found() && answers
     }
 }
