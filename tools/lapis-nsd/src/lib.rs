@@ -14,6 +14,7 @@
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `closer.rs` | closes descriptors that clients have passed, and connections |
+//! | `youth.rs` | how long a daemon does not know what tasks of one before it have |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
@@ -25,9 +26,11 @@ mod ports;
 mod remote_daemons;
 mod server;
 mod tables;
+mod youth;
 
 pub use adapters::{AdapterSpec, EthMode, eth_adapters, soft_adapters};
 pub use caller::Caller;
 pub use conversation::{Answer, Conversation};
 pub use server::{Handle, Options, Server};
 pub use tables::{Tables, Users};
+pub use youth::YOUTH;

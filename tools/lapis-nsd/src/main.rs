@@ -4,7 +4,7 @@ mod signals;
 
 use clap::Parser;
 use lapis_adapters::channel::Address;
-use lapis_nsd::{AdapterSpec, EthMode, Options, Server, Users, eth_adapters, soft_adapters};
+use lapis_nsd::{AdapterSpec, EthMode, Options, Server, Users, YOUTH, eth_adapters, soft_adapters};
 use signals::Signals;
 use std::process::ExitCode;
 
@@ -79,7 +79,8 @@ fn main() -> ExitCode {
     let signals = Signals::block();
     let address = Address::new(&cli.socket);
     let (share, users) = (cli.share, Users(cli.eth_user));
-    let options = Options { address: address.clone(), adapters, share, users, ..Options::default() };
+    let options =
+        Options { address: address.clone(), adapters, share, users, youth: YOUTH, ..Options::default() };
     let mut server = match Server::open(options) {
         Ok(server) => server,
         Err(e) => {

@@ -3,6 +3,7 @@
 //! An attacker who can send datagrams to this host's network can delay senders, and no more: an
 //! answer repeats a random number of the question, and messages between ports are authenticated.
 
+use crate::youth::YOUTH;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -20,9 +21,6 @@ const AGAIN: Duration = Duration::from_millis(2);
 const FRESH: Duration = Duration::from_millis(100);
 /// For so long it is kept for somebody who has asked and comes for it.
 const KEPT: Duration = Duration::from_secs(1);
-/// A daemon that is no older does not say that a port is closed: it may be the successor of one
-/// that had it open, and ports look for their daemon every 50 ms. Whoever asks asks again.
-const YOUNG: Duration = Duration::from_secs(1);
 /// The longest datagram.
 const LONGEST: usize = 512;
 /// The most datagrams that are read in a row: a flood keeps nobody else waiting.
@@ -49,9 +47,10 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether a daemon of this age can know that it is so.
+    /// Whether a daemon of this age can know that it is so: a young one may be the successor of one
+    /// that had the port open. Whoever asks asks again.
     fn is_certain(&self, age: Duration) -> bool {
-        age > YOUNG || !matches!(self, Self::Closed)
+        age > YOUTH || !matches!(self, Self::Closed)
     }
 }
 
@@ -227,10 +226,10 @@ mod tests {
     fn a_young_daemon_says_what_is_open_and_not_what_is_closed() {
         let open = State::Open { life: 1, room: 1000 };
         let other = State::Stranger { name: String::new() };
-        for age in [Duration::ZERO, YOUNG] {
+        for age in [Duration::ZERO, YOUTH] {
             assert!(open.is_certain(age) && other.is_certain(age) && !State::Closed.is_certain(age));
         }
-        assert!(State::Closed.is_certain(YOUNG + Duration::from_millis(1)));
+        assert!(State::Closed.is_certain(YOUTH + Duration::from_millis(1)));
     }
 
     #[test]
@@ -239,7 +238,7 @@ mod tests {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
             socket.set_nonblocking(true).expect("a socket");
             let port = socket.local_addr().expect("bound").port();
-            let begun = Instant::now().checked_sub(2 * YOUNG).expect("a machine that is up for longer");
+            let begun = Instant::now().checked_sub(2 * YOUTH).expect("a machine that is up for longer");
             (RemoteDaemons { socket, port, ledger: Ledger::default(), begun }, port)
         };
         let ((mut here, _), (mut there, port)) = (open(), open());

@@ -44,6 +44,8 @@ pub struct Options {
     pub users: Users,
     /// Serves root and the daemon's user only.
     pub own_user_only: bool,
+    /// For so long it gives no windows, so that tasks of a daemon before it can show theirs.
+    pub youth: Duration,
 }
 
 struct Client {
@@ -85,6 +87,7 @@ impl Server {
         let listener = channel::listener(&options.address)?;
         let mut tables = Tables::new(options.adapters.clone(), options.share)?;
         tables.set_users(options.users.clone());
+        tables.be_young(options.youth);
         let news = if tables.has_interfaces() { Some(News::open()?) } else { None };
         let watch = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = Arc::new(Bell::new()?);

@@ -19,6 +19,7 @@ use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
 use crate::ports::{NewPort, Ports};
 use crate::remote_daemons::RemoteDaemons;
+use crate::youth::Youth;
 use cards::{Card, Entry, Opened};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
@@ -27,6 +28,7 @@ use lapis_adapters::protocol::{Counts, Place, Reply, Request, WINDOWS_AT_ONCE, W
 use lapis_adapters::soft::Parts;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// The UDP port of window 0 of each interface: below those that systems give to programs.
 const FIRST_PORT: u16 = 28_672;
@@ -51,6 +53,7 @@ pub struct Tables {
     others: Option<RemoteDaemons>,
     /// Who may open windows of interfaces.
     users: Users,
+    youth: Youth,
 }
 
 impl Tables {
@@ -71,12 +74,36 @@ impl Tables {
             }
         }
         let (users, ports) = (Users::default(), Ports::default());
-        Ok(Self { cards, share, matrix, changed: false, users, ports, others: None })
+        Ok(Self {
+            cards,
+            share,
+            matrix,
+            changed: false,
+            users,
+            ports,
+            others: None,
+            youth: Youth::begin(Duration::ZERO),
+        })
     }
 
     /// Lets these users open windows of interfaces, too.
     pub fn set_users(&mut self, users: Users) {
         self.users = users;
+    }
+
+    /// Begins a time in which nobody gets windows but those who have them: windows of tasks that a
+    /// daemon before this one served would be given to others.
+    pub fn be_young(&mut self, lasts: Duration) {
+        self.youth = Youth::begin(lasts);
+    }
+
+    /// Refuses what is to be asked for again when the daemon knows the windows that are taken.
+    fn grown_up(&self) -> Result<(), (Why, String)> {
+        if self.youth.is_over() {
+            return Ok(());
+        }
+        let text = "the services daemon has just begun, and waits for tasks that have windows already";
+        Err((Why::Soon, text.to_owned()))
     }
 
     /// The availability matrix.
@@ -208,11 +235,12 @@ impl Tables {
     }
 
     fn open(&mut self, caller: Caller, adapter: &str, window: Option<u32>, key: Key) -> Answer {
-        let share = self.share;
+        let (share, grown_up) = (self.share, self.grown_up());
         let card = self.card_for(caller, adapter)?;
         if !card.is_up() {
             return Err((Why::Down, format!("{adapter} is down: `lapis-windows up {adapter}` takes it up")));
         }
+        grown_up?;
         let number = match window {
             Some(number) => {
                 card.may_open(caller, number, key)?;
@@ -266,9 +294,11 @@ impl Tables {
     }
 
     fn attach(&mut self, caller: Caller, place: &Place, key: Key) -> Answer {
+        let grown_up = self.grown_up();
         let card = self.card(&place.adapter)?;
         let open = card.windows.get(&place.window).and_then(|entry| Some((entry.user, entry.open.as_ref()?)));
         let Some((user, open)) = open else {
+            grown_up?;
             return Err((Why::NoWindow, format!("{place} is not open: has its task ended?")));
         };
         if user != caller.user || open.key != key {

@@ -279,7 +279,7 @@ impl Daemon {
     /// # Errors
     /// It isn't open, or belongs to another job or user.
     pub fn attach(&self, place: &Place, key: Key) -> Result<Parts, DaemonError> {
-        match self.ask(&Request::Attach { place: place.clone(), key }, &[])? {
+        match self.ask_until_settled(&Request::Attach { place: place.clone(), key })? {
             (Reply::Attached { geometry }, fds) => self.parts(geometry, fds),
             (other, _) => Err(self.confused(&other)),
         }
@@ -311,7 +311,7 @@ impl Daemon {
 
     fn reserve_for(&self, adapter: &str, window: Option<u32>, held: bool) -> Result<Place, DaemonError> {
         let request = Request::Reserve { adapter: adapter.to_owned(), window, held };
-        match self.ask(&request, &[])?.0 {
+        match self.ask_until_settled(&request)?.0 {
             Reply::Reserved { window } => Ok(Place { adapter: adapter.to_owned(), window }),
             other => Err(self.confused(&other)),
         }

@@ -3,8 +3,14 @@
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
+use lapis_adapters::fifo::Geometry;
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::Place;
+use lapis_adapters::soft::Parts;
 use lapis_nsd::{Handle, Options, Server, eth_adapters};
 use lapis_testing::{Finished, Job, Net, Patience, Running, Space, clean, folder, joined, program};
+use rustix::process::{Pid, Signal, kill_process};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -270,6 +276,36 @@ fn messages_go_on_when_a_neighbour_changes_its_hardware_address() {
         }
         stream.finish();
     }
+}
+
+/// A new daemon has given a task's window to somebody else. The task keeps it, and asks that daemon
+/// for its way, even if as many changes have been told there as by the daemon before.
+#[test]
+fn a_task_whose_window_was_given_away_hears_of_neighbours() {
+    let Some(mut hosts) = Hosts::make_with("lost", 1, strict) else { return };
+    let stream = hosts.stream("yes");
+    let former = hosts.client(0);
+    let process = former.windows("sn0").expect("the daemon lives")[0].process.expect("it is seen");
+    let process = Pid::from_raw(process.cast_signed()).expect("a process");
+    kill_process(process, Signal::STOP).expect("ours");
+    let told = former.matrix().hops(0);
+    hosts.daemons[0] = None;
+    hosts.start(0).expect("what runs there is no error");
+    let taker = hosts.client(0);
+    let place = Place { adapter: "sn0".to_owned(), window: 0 };
+    let parts = Parts::make("test", Geometry::default()).expect("memory");
+    taker.adopt(&place, Key::of_text("somebody else"), &parts).expect("its task is stopped");
+    let change =
+        |number| assert!(hosts.spaces[1].ip(&format!("link set r0 address 02:00:00:00:09:0{number}")));
+    change(9);
+    for number in 0..told {
+        let there = IpAddr::from([10, 217, 0, 2]);
+        until("the neighbour answers", || taker.hop("sn0", there).expect("a way").is_some());
+        change(number % 8);
+        until("it is told", || taker.matrix().hops(0) > number);
+    }
+    kill_process(process, Signal::CONT).expect("ours");
+    stream.finish();
 }
 
 #[test]

@@ -7,7 +7,8 @@ use lapis_adapters::protocol::{Place, Reply, Why};
 
 impl Tables {
     /// Keeps a window for a user: until it is released, or while the caller is connected if it is
-    /// `held`.
+    /// `held`. Reservations come after the windows that tasks have already; but a task may hold a
+    /// window again that it had held before.
     pub(super) fn reserve(
         &mut self,
         caller: Caller,
@@ -15,8 +16,12 @@ impl Tables {
         window: Option<u32>,
         held: bool,
     ) -> Answer {
-        let share = self.share;
+        let is_again = held && window.is_some();
+        let (share, grown_up) = (self.share, self.grown_up());
         let card = self.card_for(caller, adapter)?;
+        if !is_again {
+            grown_up?;
+        }
         let number = match window {
             Some(number) => {
                 card.exists(number)?;

@@ -2,6 +2,7 @@ use super::*;
 use crate::adapters::soft_adapters;
 use lapis_adapters::soft::{Sender, Window};
 use lapis_copies::Copies;
+use std::time::Duration;
 
 const ANN: u32 = 1000;
 const BOB: u32 = 1001;
@@ -172,6 +173,32 @@ fn a_restarted_daemon_takes_windows_that_it_is_shown_and_no_rubbish() {
         after.handle(caller(5, BOB), adopt(parts.geometry), fds(&parts)).0,
         Reply::Refused { why: Why::Taken, .. }
     ));
+}
+
+#[test]
+fn a_young_daemon_gives_no_windows_that_tasks_may_have_already() {
+    let (mut before, mut after) = (tables(), tables());
+    let (ann, bob) = (caller(1, ANN), caller(2, BOB));
+    let (number, parts) = open(&mut before, ann, None, "a").expect("free");
+    let hour = Duration::from_secs(3600);
+    after.be_young(hour);
+    let reserve = |window, held| Request::Reserve { adapter: "sn0".to_owned(), window, held };
+    assert_eq!(open(&mut after, bob, None, "b").err(), Some(Why::Soon));
+    assert_eq!(open(&mut after, bob, Some(number), "b").err(), Some(Why::Soon));
+    for (window, held) in [(None, false), (Some(number), false), (None, true)] {
+        assert_eq!(done(&mut after, bob, reserve(window, held)), Err(Why::Soon));
+    }
+    // Whoever looks for a window that is not known yet asks again.
+    assert_eq!(done(&mut after, caller(3, ANN), attach("a", number)), Err(Why::Soon));
+    // What was held for another context is held again, and may be shown by that one.
+    assert_eq!(done(&mut after, caller(3, ANN), reserve(Some(number), true)), Ok(()));
+    let adopt = Request::Adopt { place: place(number), key: Key::of_text("a"), geometry: parts.geometry };
+    let fds = vec![parts.memory, parts.bell];
+    assert_eq!(after.handle(ann, adopt, fds).0, Reply::Done);
+    assert_eq!(done(&mut after, caller(3, ANN), attach("a", number)), Ok(()));
+    after.be_young(Duration::ZERO);
+    assert_ne!(open(&mut after, bob, None, "b").expect("another one").0, number);
+    assert_eq!(done(&mut after, bob, attach("b", 7)), Err(Why::NoWindow));
 }
 
 #[test]

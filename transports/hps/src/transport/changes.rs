@@ -91,24 +91,28 @@ impl Hps {
                 self.trouble(FailoverTrouble::Unwatched, text.to_owned());
             }
             Some(News::Back) => {
-                self.stir();
                 self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
-                // It tells of changes to hops that it was asked for.
-                self.hops.fill(u32::MAX);
-                if let Some(held) = &self.held {
-                    held.hold_again(&self.services);
-                }
-                self.watch_daemon();
+                self.begin_with_daemon();
             }
             Some(News::Lost(why)) => {
-                self.stir();
                 self.host.warn(format_args!(
                     "the new services daemon at `{}` does not take this task's windows over: {why}",
                     self.services.address
                 ));
-                self.watch_daemon();
+                self.begin_with_daemon();
             }
         }
+    }
+
+    /// Has a new daemon tell what the one before it told.
+    fn begin_with_daemon(&mut self) {
+        self.stir();
+        // It tells of changes to hops that it was asked for.
+        self.hops.fill(u32::MAX);
+        if let Some(held) = &self.held {
+            held.hold_again(&self.services);
+        }
+        self.watch_daemon();
     }
 
     /// Has the end of the daemon end sleeps.
