@@ -1,0 +1,87 @@
+//! What decides how long traffic stalls when an adapter is pulled: the first poll afterwards tells
+//! core of the paths that are down, and a task that sleeps wakes for it. No timer is involved.
+
+use lapis_adapters::channel::Address;
+use lapis_adapters::client::Daemon;
+use lapis_core::config::Environment;
+use lapis_core::transport::{Event, EventKind, Link, OpenParams, Plugin, Status, with_options};
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
+
+fn daemon(name: &str) -> (Address, Handle) {
+    let address = Address::new(&format!("lapis-test-failover-{name}-{}", std::process::id()));
+    let adapters = soft_adapters(2, 2, 16).expect("possible");
+    let options = Options { address: address.clone(), adapters, share: Some(16), ..Options::default() };
+    (address, Server::open(options).and_then(Server::spawn).expect("a daemon"))
+}
+
+/// Two tasks with a window on each adapter, connected.
+fn pair(address: &Address) -> [Link; 2] {
+    let variables = [("LAPIS_NSD", address.as_str()), ("MP_INSTANCES", "2")];
+    let plugin = Plugin::from_table(lapis_hps::table()).expect("a good table");
+    let secret = [7; 32];
+    let open = |task| {
+        let params = OpenParams {
+            task,
+            tasks: 2,
+            context: 0,
+            incarnation: 1,
+            job: address.as_str(),
+            secret: &secret,
+            interrupts: false,
+        };
+        with_options(&Environment::from_pairs(variables), || plugin.open(&params)).expect("opens")
+    };
+    let mut links = [open(0), open(1)];
+    let cards = links.each_mut().map(|link| link.address().expect("a card"));
+    for (task, link) in (0..).zip(&mut links) {
+        link.connect(1 - task, &cards[1 - task as usize]).expect("connects");
+        assert_eq!(news(link), [(0, true), (1, true)]);
+    }
+    links
+}
+
+/// What one poll tells of paths: their numbers, and whether they are up.
+fn news(link: &mut Link) -> Vec<(u64, bool)> {
+    let mut events = [Event::EMPTY; 16];
+    let n = link.poll(&mut events).expect("polls");
+    let paths = events[..n].iter().filter(|event| event.kind == EventKind::Path as u32);
+    paths.map(|event| (event.token, event.status != 0)).collect()
+}
+
+#[test]
+fn the_first_poll_after_an_adapter_was_pulled_or_put_back_tells_of_its_path() {
+    let (address, _daemon) = daemon("poll");
+    let control = Daemon::connect(&address).expect("a daemon");
+    let mut links = pair(&address);
+    for round in 0..10 {
+        let (adapter, path) = [("sn0", 0), ("sn1", 1)][round % 2];
+        for up in [false, true] {
+            control.set(adapter, up).expect("the daemon's user may");
+            for link in &mut links {
+                assert_eq!(news(link), [(path, up)]);
+                assert_eq!(news(link), [], "it is told once");
+            }
+        }
+    }
+}
+
+/// Nothing but the daemon's news can end this sleep before the test's time is over.
+#[test]
+fn a_task_that_sleeps_wakes_for_an_adapter_that_is_pulled() {
+    let (address, _daemon) = daemon("sleep");
+    let control = Daemon::connect(&address).expect("a daemon");
+    let mut links = pair(&address);
+    for up in [false, true] {
+        for link in &mut links {
+            while link.arm() != Status::Done {
+                assert_eq!(news(link), []);
+            }
+        }
+        control.set("sn1", up).expect("the daemon's user may");
+        for link in &mut links {
+            link.wait(u64::MAX);
+            link.disarm();
+            assert_eq!(news(link), [(1, up)]);
+        }
+    }
+}
