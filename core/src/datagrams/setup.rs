@@ -86,7 +86,8 @@ impl Datagrams {
             .map_err(|e| failed(e.to_string()))?;
         let mut datagram = 0;
         for &(peer, epoch) in &parties.peers {
-            let mut to: Vec<PathInfo> = paths.iter().filter(|(p, _)| *p == peer).map(|(_, i)| *i).collect();
+            let theirs = || paths.iter().filter(|path| path.peer == peer);
+            let mut to: Vec<PathInfo> = theirs().map(|path| path.info).collect();
             if to.is_empty() {
                 let max_datagram = link.limits().max_packed as usize;
                 to = (0..link.limits().paths.clamp(1, 8) as u8)
@@ -95,7 +96,10 @@ impl Datagrams {
             }
             datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
             let added = engine.add_peer(0, peer, parties.epoch, epoch, &to);
-            added.and_then(|()| engine.greet(peer)).map_err(|e| failed(e.to_string()))?;
+            // One that is down now may be up later.
+            let down = || theirs().filter(|path| !path.up).map(|path| path.info.path_id);
+            let hinted = added.and_then(|()| down().try_for_each(|path| engine.hint_path(peer, path, false)));
+            hinted.and_then(|()| engine.greet(peer)).map_err(|e| failed(e.to_string()))?;
         }
         let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
         let mut datagrams = Self {
@@ -136,10 +140,16 @@ impl Datagrams {
 
 /// What a link says of its paths when its peers are connected.
 struct Found {
-    paths: Vec<(PeerId, PathInfo)>,
+    paths: Vec<FoundPath>,
     troubles: Vec<(FailoverTrouble, String)>,
     /// What has come past the datagrams already: unlike datagrams it does not come again.
     messages: Vec<(PeerId, Box<[u8]>)>,
+}
+
+struct FoundPath {
+    peer: PeerId,
+    info: PathInfo,
+    up: bool,
 }
 
 impl Found {
@@ -150,7 +160,8 @@ impl Found {
             let n = link.poll(&mut events)?;
             for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
                 let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
-                found.paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
+                let info = PathInfo { path_id, max_datagram: event.len as usize };
+                found.paths.push(FoundPath { peer: event.peer, info, up: event.status != 0 });
             }
             let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
             found.troubles.extend(failover.filter_map(trouble));

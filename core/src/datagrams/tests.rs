@@ -26,6 +26,9 @@ thread_local! {
     /// The wire has no room for what task 0 sends.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static FULL: Cell<bool> = const { Cell::new(false) };
+    /// What the link says of its paths at its next poll.
+    // tidy-allow(statics): each thread has its own, so that tests share none.
+    static NEWS: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
 }
 
 pub(crate) fn set_full(full: bool) {
@@ -100,6 +103,11 @@ impl Transport for Wire {
 
     fn poll(&mut self, events: &mut [Event]) -> usize {
         self.shown.clear();
+        let news = NEWS.take();
+        if !news.is_empty() {
+            events[..news.len()].copy_from_slice(&news);
+            return news.len();
+        }
         for (n, event) in events.iter_mut().enumerate() {
             let next = |ways: &mut [VecDeque<Vec<u8>>; 2]| ways[self.task].pop_front();
             let (kind, bytes) = match PAST.with_borrow_mut(next) {
@@ -167,6 +175,21 @@ pub(crate) fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)>
     let read = packets.map(|unit| read(*unit)).collect();
     datagrams.give_back(units);
     read
+}
+
+#[test]
+fn a_path_that_is_down_at_the_start_carries_nothing_until_it_is_up() {
+    let news = |token, up| Event {
+        kind: EventKind::Path as u32,
+        peer: 1,
+        token,
+        status: i32::from(up),
+        len: 1400,
+        ..Event::EMPTY
+    };
+    NEWS.set(vec![news(0, true), news(1, false)]);
+    let (_, datagrams) = end(0);
+    assert_eq!(datagrams.paths(1), [true, false]);
 }
 
 #[test]
