@@ -11,6 +11,7 @@ pub(crate) use netlink::LinkNews;
 pub(crate) use pages::Pages;
 pub(crate) use sleeping::{Epoll, EventFd, wait_readable};
 
+use lapis_core::transport::Segments;
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{IpAddr, SocketAddr};
@@ -235,7 +236,7 @@ impl Socket {
         count: usize,
         segment: u16,
     ) -> io::Result<()> {
-        let mut control = Control::<{ cmsg_space(2) }>::new();
+        let mut segments = Segments::new();
         // SAFETY: plain data, valid as zeros.
         let mut header: libc::msghdr = unsafe { zeroed() };
         if let Some(to) = to {
@@ -245,16 +246,7 @@ impl Socket {
         header.msg_iov = slices.cast_mut();
         header.msg_iovlen = count as _;
         if segment != 0 {
-            header.msg_control = control.ptr();
-            header.msg_controllen = size_of_val(&control.bytes) as _;
-            // SAFETY: the control buffer has room for one message of two bytes.
-            unsafe {
-                let message = libc::CMSG_FIRSTHDR(&raw const header);
-                (*message).cmsg_level = libc::SOL_UDP;
-                (*message).cmsg_type = libc::UDP_SEGMENT;
-                (*message).cmsg_len = libc::CMSG_LEN(2) as _;
-                libc::CMSG_DATA(message).cast::<u16>().write_unaligned(segment);
-            }
+            segments.cut(&mut header, segment);
         }
         // SAFETY: everything the header names is valid for the call.
         let sent = unsafe { libc::sendmsg(self.fd(), &raw const header, libc::MSG_NOSIGNAL) };

@@ -11,6 +11,7 @@
 
 use crate::eth::Wire;
 use crate::eth::frame::{OURS, mark_of_many};
+use lapis_core::transport::Segments;
 use rustix::net::sockopt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -85,22 +86,12 @@ impl Burst {
     /// # Safety
     /// It is readable.
     pub(super) unsafe fn send(&mut self) -> io::Result<u64> {
-        let mut control = [0u64; 4];
+        let mut segments = Segments::new();
         // SAFETY: plain data, valid as zeros.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_iov = self.parts.as_mut_ptr();
         header.msg_iovlen = self.parts.len() as _;
-        header.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: it computes a length, and touches no memory.
-        header.msg_controllen = unsafe { libc::CMSG_SPACE(2) } as _;
-        // SAFETY: the control buffer has room for one message of two bytes, and is aligned.
-        unsafe {
-            let message = libc::CMSG_FIRSTHDR(&raw const header);
-            (*message).cmsg_level = libc::SOL_UDP;
-            (*message).cmsg_type = libc::UDP_SEGMENT;
-            (*message).cmsg_len = libc::CMSG_LEN(2) as _;
-            libc::CMSG_DATA(message).cast::<u16>().write_unaligned((self.each + OURS) as u16);
-        }
+        segments.cut(&mut header, (self.each + OURS) as u16);
         // SAFETY: all that the header names is valid for the call, by the caller's promise.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(self.datagrams as u64) }
