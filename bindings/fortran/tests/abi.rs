@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::{artifacts, checked, compile, scratch, source, styles};
+use support::{Style, artifacts, checked, compile, scratch, source, styles};
 
 fn table(text: &str) -> BTreeMap<String, i128> {
     let pair = |line: &str| {
@@ -14,17 +14,17 @@ fn table(text: &str) -> BTreeMap<String, i128> {
     text.lines().map(pair).collect()
 }
 
-#[test]
-fn fortran_and_c_agree_on_every_size_offset_and_constant() {
-    let program = scratch("abi");
+/// Compares what the generated programs of a name print.
+fn compare(name: &str, styles: impl Iterator<Item = Style>) -> usize {
+    let program = scratch(name);
     let include = source("../../lapi/include");
     let mut cc = Command::new("cc");
-    cc.arg(source("generated/abi.c")).arg(format!("-I{}", include.display())).arg("-o").arg(&program);
-    checked(&mut cc);
+    cc.arg(source(&format!("generated/{name}.c"))).arg(format!("-I{}", include.display()));
+    checked(cc.arg("-o").arg(&program));
     let in_c = table(&checked(&mut Command::new(&program)));
-    assert!(in_c.len() > 300, "only {} lines", in_c.len());
-    for style in styles() {
-        let in_fortran = table(&checked(&mut Command::new(compile(&source("generated/abi.inc"), style))));
+    for style in styles {
+        let compiled = compile(&source(&format!("generated/{name}.inc")), style);
+        let in_fortran = table(&checked(&mut Command::new(compiled)));
         let differences: Vec<_> = in_c
             .iter()
             .filter(|(label, value)| in_fortran.get(*label) != Some(value))
@@ -33,6 +33,22 @@ fn fortran_and_c_agree_on_every_size_offset_and_constant() {
         assert!(differences.is_empty(), "{style:?}: {differences:#?}");
         assert_eq!(in_c.len(), in_fortran.len(), "{style:?}");
     }
+    in_c.len()
+}
+
+#[test]
+fn fortran_and_c_agree_on_every_size_offset_and_constant() {
+    let compared = compare("abi", styles());
+    assert!(compared > 300, "only {compared} lines");
+}
+
+#[test]
+fn module_lapis_and_c_agree_on_every_size_offset_and_constant() {
+    let compared = compare(
+        "own_abi",
+        ["f", "f90"].map(|ending| Style { ending, declarations: "USE lapis" }).into_iter(),
+    );
+    assert!(compared > 50, "only {compared} lines");
 }
 
 #[test]

@@ -66,6 +66,15 @@ fn basic_samples() {
 }
 
 #[test]
+fn samples_of_collectives() {
+    let all = samples("collectives");
+    assert!(!all.is_empty());
+    for program in all {
+        run(&program, &[]);
+    }
+}
+
+#[test]
 fn dgsp_samples() {
     let all = samples("dgsp");
     assert!(!all.is_empty());

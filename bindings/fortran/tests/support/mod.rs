@@ -33,15 +33,15 @@ pub fn source(name: &str) -> PathBuf {
     Path::new(BINDING).join("tests").join(name)
 }
 
-/// The directory with the compiled module.
+/// The directory with the compiled modules.
 pub fn module() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let dir = scratch("module");
-        std::fs::create_dir_all(&dir).expect("a directory for the module");
+        std::fs::create_dir_all(&dir).expect("a directory for the modules");
         let mut fc = Command::new("gfortran");
         fc.args(["-std=f2018", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-J"]).arg(&dir);
-        checked(fc.arg(format!("{BINDING}/include/lapi.f90")));
+        checked(fc.args(["lapi", "lapis"].map(|name| format!("{BINDING}/include/{name}.f90"))));
         dir
     })
 }
