@@ -155,6 +155,11 @@ fn programs_build_against_an_installed_tree_and_run_anywhere() {
         good(lapifc.current_dir(&dir.0).args(&sources).arg("-o").arg(&program));
         tree.owns_the_library_of(&program);
         tree.runs("lapirun", &[], &program, &["task 1 has 1 2 3 4 5 6 7 8"]);
+        assert!(tree.path("include/lapis.f90").is_file() && tree.path("include/lapis.mod").is_file());
+        let collective = dir.0.join("collective-by-lapifc");
+        let source = examples().join("fortran/collectives/histogram.f90");
+        good(bare(tree.path("bin/lapifc")).arg(source).arg("-o").arg(&collective));
+        tree.owns_the_library_of(&collective);
     }
 }
 
