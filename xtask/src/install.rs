@@ -240,9 +240,9 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles `lapi.f90`, `lapis.f90`, which uses it, and `acp.f90`. Compilers, and versions of one, can't read each other's
-/// modules: whoever uses another one than `gfortran` compiles the sources, which are installed as
-/// well.
+/// Compiles `lapi.f90`, `lapis.f90`, which uses it, and `acp.f90`. Compilers, and versions of one,
+/// can't read each other's modules: whoever uses another one than `gfortran` compiles the sources,
+/// which are installed as well.
 fn fortran_modules(tree: &Path) {
     let include = tree.join("include");
     for name in ["lapi", "lapis", "acp"] {

@@ -1,5 +1,5 @@
-//! The Fortran interface of LAPI: the include file and the module; and `module lapis`, which has what
-//! `lapis.h` offers beside.
+//! The Fortran interface of LAPI: the include file and the module; and `module lapis`, which has
+//! what `lapis.h` offers beside.
 //!
 //! All are generated from `bindings/lapi/api` by `cargo xtask codegen`. The subroutines behind
 //! them are exported by `liblapi_r.so` (`bindings/lapi/src/fortran`): that is the library that the

@@ -13,8 +13,9 @@
 //!
 //! `lapi_put_` calls `LAPI_Put` through the symbol, so a profiling library written in C sees the
 //! calls of Fortran programs. `plapi_put_` calls `PLAPI_Put`, so one written in Fortran ends there.
-//! The library itself never calls either. Calls of `module lapis` have one name each, that of C with
-//! an underscore: the module says it to all compilers, and no profiling library may replace it.
+//! The library itself never calls either. Calls of `module lapis` have one name each, that of C
+//! with an underscore: the module says it to all compilers, and no profiling library may replace
+//! it.
 
 pub mod exports;
 pub mod own;
@@ -24,8 +25,8 @@ mod arguments;
 mod handlers;
 
 /// Defines one subroutine: under its own names it calls what the C name stands for when the program
-/// runs, under its profiling names it calls this library. What `module lapis` has (`own`) calls this
-/// library.
+/// runs, under its profiling names it calls this library. What `module lapis` has (`own`) calls
+/// this library.
 macro_rules! subroutine {
     (
         $doc:literal

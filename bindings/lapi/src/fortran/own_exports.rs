@@ -1,5 +1,5 @@
-//! The subroutines of `module lapis`. Written by `cargo xtask codegen` from bindings/lapi/api/lapis.
-//! Edit that.
+//! The subroutines of `module lapis`. Written by `cargo xtask codegen` from
+//! bindings/lapi/api/lapis. Edit that.
 #![allow(clippy::too_many_arguments, reason = "collectives have many")]
 
 use super::arguments::{Address, Argument, Buffer, Object, Procedure, Value};

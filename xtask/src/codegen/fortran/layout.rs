@@ -2,7 +2,7 @@
 
 use crate::codegen::list::{Aggregate, Item, Section};
 use anyhow::{Context, Result, bail};
-use lapis_core::error::{ALIASES, CODES, OWN_CODES};
+use lapis_core::error::{ALIASES, CODES, CodeEntry, OWN_CODES};
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of an address. Lapis runs on 64-bit machines.
@@ -231,18 +231,12 @@ impl Builder {
                 }
             }
             Item::Codes {} => {
-                for entry in CODES {
-                    out.push(constant(entry.name, None, entry.code.value().to_string(), entry.text));
-                }
+                out.extend(codes(CODES));
                 for (alias, code) in ALIASES {
                     out.push(constant(alias, None, code.name().to_owned(), "Another name."));
                 }
             }
-            Item::OwnCodes {} => {
-                for entry in OWN_CODES {
-                    out.push(constant(entry.name, None, entry.code.value().to_string(), entry.text));
-                }
-            }
+            Item::OwnCodes {} => out.extend(codes(OWN_CODES)),
             // Fortran has no unions: a call takes whichever structure it is given.
             Item::Union(_) | Item::Call(_) => {}
         }
@@ -314,6 +308,10 @@ impl Builder {
             _ => (None, value.to_owned()),
         })
     }
+}
+
+fn codes(table: &[CodeEntry]) -> impl Iterator<Item = Declaration> {
+    table.iter().map(|entry| constant(entry.name, None, entry.code.value().to_string(), entry.text))
 }
 
 fn constant(name: &str, kind: Option<&'static str>, value: String, doc: &str) -> Declaration {

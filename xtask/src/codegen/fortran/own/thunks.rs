@@ -9,8 +9,8 @@ use anyhow::Result;
 use std::fmt::Write;
 
 const TOP: &str = "\
-//! The subroutines of `module lapis`. Written by `cargo xtask codegen` from bindings/lapi/api/lapis.
-//! Edit that.
+//! The subroutines of `module lapis`. Written by `cargo xtask codegen` from
+//! bindings/lapi/api/lapis. Edit that.
 #![allow(clippy::too_many_arguments, reason = \"collectives have many\")]
 
 use super::arguments::{Address, Argument, Buffer, Object, Procedure, Value};
