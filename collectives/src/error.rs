@@ -28,6 +28,20 @@ pub enum CollectiveError {
         /// This member's call.
         mine: Signature,
     },
+    /// Members name different roots.
+    #[error(
+        "task {from} calls {call} with root {theirs} and this task with root {mine}: all members name the same root"
+    )]
+    Roots {
+        /// The other member's task.
+        from: u32,
+        /// The operation.
+        call: &'static str,
+        /// The rank that the other member names.
+        theirs: usize,
+        /// The rank that this one names.
+        mine: usize,
+    },
     /// A member sent data of another size.
     #[error(
         "task {from} sent {got} bytes where {expected} belong: do all members make the same call with equal lengths?"
@@ -56,6 +70,17 @@ pub enum CollectiveError {
         /// Bytes in this one's.
         mine: u64,
     },
+    /// Members' calls are the same, but a message of one is not in the other.
+    #[error(
+        "task {from} and this task do not agree about the messages between them in {call}: all members give \
+         the same receivers of a multicast, and both ends of an edge name it; LAPIS_COLLECTIVES is the same at all"
+    )]
+    Unmatched {
+        /// The other member's task.
+        from: u32,
+        /// The operation.
+        call: &'static str,
+    },
     /// A member was purged or restarted since the team was created, so that messages of the team
     /// may be lost.
     #[error(
@@ -77,8 +102,10 @@ pub enum CollectiveError {
         /// The member that found it.
         task: u32,
     },
-    /// A member did not call in time.
-    #[error("task {task}, a member, has not called {call} within {seconds} s (TIMEOUT)")]
+    /// Nothing has come from a member in time.
+    #[error(
+        "nothing has come from task {task}, a member, for {call} within {seconds} s (TIMEOUT): has it called?"
+    )]
     Silent {
         /// The member that was waited for.
         task: u32,
@@ -183,12 +210,24 @@ pub enum CollectiveError {
 pub type Result<T, E = CollectiveError> = std::result::Result<T, E>;
 
 impl CollectiveError {
+    /// Members make different calls, as far as their signatures say.
+    pub(crate) fn mismatch(from: u32, theirs: Signature, mine: Signature) -> Self {
+        match theirs.other_root(mine) {
+            Some((theirs, of_me)) => Self::Roots { from, call: mine.name(), theirs, mine: of_me },
+            None => Self::Mismatch { from, theirs, mine },
+        }
+    }
+
     /// The error code of C programs.
     pub fn code(&self) -> LapiCode {
         match self {
             Self::Lapis(error) => error.code(),
             Self::Group(_) => LapiCode::OWN_GROUP,
-            Self::Mismatch { .. } | Self::Length { .. } | Self::Lengths { .. } => LapiCode::OWN_MISMATCH,
+            Self::Mismatch { .. }
+            | Self::Roots { .. }
+            | Self::Length { .. }
+            | Self::Lengths { .. }
+            | Self::Unmatched { .. } => LapiCode::OWN_MISMATCH,
             Self::Over { .. } | Self::Gone { .. } | Self::Broken { .. } => LapiCode::OWN_TEAM_OVER,
             Self::Silent { .. } => LapiCode::ERR_TIMEOUT,
             Self::Root { .. } | Self::Edge { .. } => LapiCode::OWN_ROOT,
@@ -204,6 +243,8 @@ impl CollectiveError {
     pub fn member(&self) -> Option<u32> {
         match self {
             Self::Mismatch { from: task, .. }
+            | Self::Roots { from: task, .. }
+            | Self::Unmatched { from: task, .. }
             | Self::Length { from: task, .. }
             | Self::Lengths { from: task, .. }
             | Self::Over { task }
@@ -229,6 +270,7 @@ impl CollectiveError {
         match self {
             Self::Over { task } => Cause::Renewed(*task),
             Self::Gone { task } | Self::Silent { task, .. } => Cause::Gone(*task),
+            Self::Broken { task } => Cause::Broken(*task),
             _ => Cause::Broken(me),
         }
     }

@@ -31,7 +31,8 @@ pub(crate) const NAMES: [&str; 18] = [
 /// ```
 ///
 /// Calls with a list of lengths that all members give have all bytes, and in place of a root a
-/// digest of the list. What does not fit in its bits is mixed into them.
+/// digest of the list. What does not fit in its bits is mixed into them; the first bit of a root
+/// says that it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(crate) u64);
 
@@ -40,6 +41,9 @@ const OPERATION: u32 = 59;
 const TYPE: u32 = 54;
 const OPERATOR: u32 = 50;
 const ROOT: u32 = 34;
+
+/// The bit of a root that says that others are mixed into it.
+const MIXED: u64 = 1 << (OPERATOR - ROOT - 1);
 
 /// No type, because bytes alone count; no operator.
 const ANY_TYPE: u64 = 31;
@@ -50,13 +54,38 @@ impl Signature {
     /// are any.
     pub(crate) fn new(operation: u64, of: Option<u64>, by: Option<Operator>, root: u64, bytes: u64) -> Self {
         let (of, operator) = (of.unwrap_or(ANY_TYPE), by.map_or(NO_OPERATOR, |by| by as u64));
-        let (root, bytes) = (squeezed(root, OPERATOR - ROOT), squeezed(bytes, ROOT));
+        let bytes = squeezed(bytes, ROOT);
+        let root = match root {
+            rank if rank >= MIXED && has_root(operation) => squeezed(rank, OPERATOR - ROOT - 1) | MIXED,
+            other => squeezed(other, OPERATOR - ROOT),
+        };
         Self(operation << OPERATION | of << TYPE | operator << OPERATOR | root << ROOT | bytes)
+    }
+
+    fn operation(self) -> u64 {
+        self.0 >> OPERATION
+    }
+
+    /// The root, if it is of a call that has one. `None`: it has none, or one too large to tell.
+    fn root(self) -> Option<usize> {
+        let root = self.0 >> ROOT & (2 * MIXED - 1);
+        (has_root(self.operation()) && root < MIXED).then_some(root as usize)
+    }
+
+    /// The roots of this and of another call, if they differ in nothing else.
+    pub(crate) fn other_root(self, other: Self) -> Option<(usize, usize)> {
+        let roots = self.root().zip(other.root()).filter(|(mine, theirs)| mine != theirs);
+        roots.filter(|_| (self.0 ^ other.0) & !((2 * MIXED - 1) << ROOT) == 0)
     }
 
     /// Whether it is of a call with a list of lengths that all members give.
     fn has_lengths(self) -> bool {
-        matches!(NAMES.get((self.0 >> OPERATION) as usize), Some(&("reduce_scatter" | "allgatherv")))
+        matches!(NAMES.get(self.operation() as usize), Some(&("reduce_scatter" | "allgatherv")))
+    }
+
+    /// Whether it is of a call with lists of receivers or edges, which it says nothing of.
+    pub(crate) fn leaves_lists_out(self) -> bool {
+        matches!(NAMES.get(self.operation() as usize), Some(&("multicast" | "neighbours")))
     }
 
     /// Whether it differs from that of another call in their lists of lengths alone.
@@ -72,8 +101,16 @@ impl Signature {
 
     /// The operation's name.
     pub(crate) fn name(self) -> &'static str {
-        NAMES.get((self.0 >> OPERATION) as usize).unwrap_or(&"unknown operation")
+        NAMES.get(self.operation() as usize).unwrap_or(&"unknown operation")
     }
+}
+
+/// Whether calls with an operation's number have a root.
+fn has_root(operation: u64) -> bool {
+    let name = NAMES.get(operation as usize);
+    name.is_some_and(|name| {
+        matches!(*name, "broadcast" | "multicast" | "reduce" | "gather" | "gatherv" | "scatter" | "scatterv")
+    })
 }
 
 /// An odd number without a pattern.
@@ -99,9 +136,12 @@ impl std::fmt::Display for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = self.0;
         let (bytes, root) = (word & ((1 << ROOT) - 1), word >> ROOT & 0xffff);
-        match self.has_lengths() {
-            true => write!(f, "{} of {bytes} bytes in all, lengths #{root:04x}", self.name())?,
-            false => write!(f, "{} of {bytes} bytes, root {root}", self.name())?,
+        write!(f, "{} of {bytes} bytes", self.name())?;
+        match self.root() {
+            _ if self.has_lengths() => write!(f, " in all, lengths #{root:04x}")?,
+            Some(root) => write!(f, ", root {root}")?,
+            None if has_root(self.operation()) => write!(f, ", root #{root:04x}, beyond {MIXED}")?,
+            None => {}
         }
         if let Some(of) = Type::ALL.get((word >> TYPE & ANY_TYPE) as usize) {
             write!(f, ", type {of:?}")?;
@@ -118,6 +158,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn roots_are_told_if_nothing_else_differs() {
+        let of = |operation, root, bytes| Signature::new(operation, None, None, root, bytes);
+        assert_eq!(of(1, 3, 8).other_root(of(1, 70, 8)), Some((3, 70)));
+        assert_eq!(of(1, 3, 8).other_root(of(1, 3, 8)), None);
+        assert_eq!(of(1, 3, 8).other_root(of(1, 4, 9)), None);
+        assert_eq!(of(1, 3, 8).other_root(of(6, 4, 8)), None);
+        assert_eq!(of(1, 3, 8).other_root(of(1, 1 << 20, 8)), None, "what is mixed is no root");
+        assert_eq!(of(11, 3, 8).other_root(of(11, 4, 8)), None, "digests of lengths are no roots");
+    }
+
+    #[test]
     fn lengths_and_roots_of_any_size_are_told_from_each_other() {
         let of = |root: u64, bytes: u64| Signature::new(1, None, None, root, bytes);
         let lengths = [8, 8 + (1 << 32), 8 + (2 << 32), 8 + (4 << 32), 8 + (1 << 40), 8 + (1 << 62)];
@@ -127,6 +178,7 @@ mod tests {
             assert!(!all[at + 1..].contains(one), "{one} twice");
         }
         assert_eq!(of(3, 5 << 30).to_string(), "broadcast of 5368709120 bytes, root 3");
+        assert!(of(1 << 20, 1).to_string().contains("root #"), "not a root that was not named");
         let many = [1 << 33, 1 << 33, 1 << 33];
         let (bytes, root) = digest(many.into_iter());
         assert!(Signature::new(11, None, None, root, bytes).is_of(many.into_iter()));

@@ -443,7 +443,7 @@ fn members_that_name_different_roots_are_told_though_nobody_waits() {
             // Each one is the root, sends, and may have ended before anything comes.
             let ended = act(&team, team.rank());
             let told = |ended: &Result<(), CollectiveError>| {
-                matches!(ended, Err(CollectiveError::Mismatch { .. } | CollectiveError::Broken { .. }))
+                matches!(ended, Err(CollectiveError::Roots { .. } | CollectiveError::Broken { .. }))
             };
             assert!(ended.is_ok() || told(&ended), "{ended:?}");
             let ended = team.barrier();

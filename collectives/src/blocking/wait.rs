@@ -113,7 +113,7 @@ impl Work<'_> {
             if let Some((from, theirs)) =
                 self.at.engine.other_call(self.at.members, self.number, self.signature)
             {
-                return Err(CollectiveError::Mismatch { from, theirs, mine: self.signature });
+                return Err(CollectiveError::mismatch(from, theirs, self.signature));
             }
         }
         // SAFETY: the board is this operation's and lives; its tasks never change.

@@ -115,6 +115,8 @@ pub(crate) struct Board {
     crowded: bool,
     /// All members can read each other's memory, too.
     reads: bool,
+    /// All members compare roots.
+    compares: bool,
     /// This member's bit among the sleepers stays set when it wakes: some operations in progress
     /// have no call that waits for them.
     armed: bool,
@@ -184,6 +186,7 @@ impl Board {
             fences: true,
             crowded: false,
             reads: false,
+            compares: false,
             armed: false,
             me,
             round: 0,
@@ -212,9 +215,20 @@ impl Board {
         (self.crowded, self.reads) = (true, reads);
     }
 
+    /// All members compare roots, as all know.
+    pub(crate) fn compare_roots(&mut self) {
+        self.compares = true;
+    }
+
+    /// A plan, in which members compare roots if those of this board do.
+    pub(crate) fn compared<'a>(&self, plan: Plan<'a>) -> Plan<'a> {
+        if self.compares { plan.comparing() } else { plan }
+    }
+
     /// A plan as the members of this board make it.
     #[inline]
     pub(crate) fn plan<'a>(&self, plan: Plan<'a>) -> Plan<'a> {
+        let plan = self.compared(plan);
         let plan = if self.reads { plan.showing() } else { plan };
         if self.crowded {
             plan.widened(self.places.area_count / 2 * AREA_STRIDE, self.third_cache)

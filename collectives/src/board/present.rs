@@ -264,7 +264,7 @@ impl Board {
     fn mismatch(&self, member: usize, theirs: u64, mine: Signature) -> CollectiveError {
         let (from, theirs) = (self.task(member), Signature(theirs));
         if !theirs.differs_in_lengths(mine) {
-            return CollectiveError::Mismatch { from, theirs, mine };
+            return CollectiveError::mismatch(from, theirs, mine);
         }
         let [of_them, of_me] = [member, self.me].map(|member| self.lengths(member));
         // They belong to these calls if both members have published them.
@@ -273,7 +273,7 @@ impl Board {
             Some((rank, (theirs, of_me))) if told => {
                 CollectiveError::Lengths { from, call: mine.name(), rank, theirs: *theirs, mine: *of_me }
             }
-            _ => CollectiveError::Mismatch { from, theirs, mine },
+            _ => CollectiveError::mismatch(from, theirs, mine),
         }
     }
 

@@ -17,6 +17,7 @@
 //!
 //! Operands are always folded in the order of ranks.
 
+mod compared;
 mod places;
 mod reductions;
 mod shown;
@@ -173,6 +174,8 @@ pub(crate) struct Plan<'a> {
     meets: bool,
     /// The members show their inputs.
     shows: bool,
+    /// The members compare their calls, though not all need data of all.
+    compares: bool,
     /// Rounds are wide.
     wide: bool,
     /// What members take bypasses the caches.
@@ -229,6 +232,7 @@ impl<'a> Plan<'a> {
             divided,
             meets,
             shows: false,
+            compares: false,
             wide: false,
             past: false,
             readers,
@@ -321,8 +325,16 @@ impl<'a> Plan<'a> {
         out.takes.clear();
         out.tells.clear();
         if self.shows {
-            return self.show_or_wait(out, r);
+            self.show_or_wait(out, r);
+        } else {
+            self.put_and_take(out, r);
         }
+        if self.compares && r == 0 {
+            self.wait_for_all(out);
+        }
+    }
+
+    fn put_and_take(&self, out: &mut Round, r: usize) {
         let w = if self.divided { r / 2 } else { r };
         match self.call {
             Call::Barrier if self.meets => {}

@@ -170,6 +170,9 @@ impl Rounds {
         if let Some(part) = &mut self.before {
             part.plan = board.plan(part.plan);
         }
+        if let Some(part) = &mut self.after {
+            part.plan = board.compared(part.plan);
+        }
     }
 
     /// See [`Plan::shows`].

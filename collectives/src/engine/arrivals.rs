@@ -4,6 +4,7 @@
 use super::op::{Op, State, find};
 use super::wire::{self, HEADER, Header, Kind};
 use super::{Engine, Letter, Members};
+use crate::Signature;
 use crate::error::{Cause, CollectiveError};
 use lapis_core::{CompletionHandler, Context, Delivery, Destination, Incoming, Run};
 use std::ptr::NonNull;
@@ -14,7 +15,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held.
-    pub(super) unsafe fn arrived(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
+    pub(super) unsafe fn arrived(self: &Arc<Self>, context: &Context, message: &Incoming<'_>) -> Delivery {
         let packed = message.user_header.is_empty();
         let Some(header) = Header::parse(if packed { message.first } else { message.user_header }) else {
             return Delivery::bury();
@@ -23,7 +24,7 @@ impl Engine {
         // SAFETY: the lock is held; the reference ends with the block.
         let team = unsafe { self.inner() }.find(header.team);
         let Some(team) = team else {
-            if header.kind == Kind::Nudge {
+            if matches!(header.kind, Kind::Nudge | Kind::Answer) {
                 return Delivery::bury();
             }
             let letter = Letter { source: message.source, header, data: Vec::new() };
@@ -38,13 +39,14 @@ impl Engine {
             });
         };
         // SAFETY: registered teams live, the lock is held.
-        unsafe { self.for_team(team, header, message, data) }
+        unsafe { self.for_team(context, team, header, message, data) }
     }
 
     /// # Safety
     /// The lock is held; `team` is registered.
     unsafe fn for_team(
         self: &Arc<Self>,
+        context: &Context,
         team: NonNull<Members>,
         header: Header,
         message: &Incoming<'_>,
@@ -61,12 +63,14 @@ impl Engine {
             }
             if header.kind == Kind::Over {
                 (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
+                self.note_other_call(team, source, header, data);
                 self.inner().attention = true;
                 return self.go_on_later();
             }
-            let active = &self.inner().active;
-            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == header.number);
-            let Some(&(op, _)) = found else {
+            if matches!(header.kind, Kind::Ask | Kind::Answer) {
+                return self.asked(context, team, header, message, data);
+            }
+            let Some(op) = self.active(team, header.number) else {
                 let blocking = (*members).memory.blocking == Some(header.number);
                 if wire::before(header.number, (*members).next) && !blocking {
                     // It belongs to an operation that failed here, or ended without it: of another
@@ -80,7 +84,6 @@ impl Engine {
                 }
                 return self.keep_early(members, message, header, data);
             };
-            let op = op.as_ptr();
             if (*op).failure.is_some() {
                 return Delivery::bury();
             }
@@ -92,6 +95,43 @@ impl Engine {
                 return self.go_on_later();
             }
             self.for_operation(team, op, header, message, data)
+        }
+    }
+
+    /// The operation of a team with this number, if it is in progress.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn active(&self, team: NonNull<Members>, number: u32) -> Option<*mut Op> {
+        // SAFETY: the caller's promise; active operations live.
+        unsafe {
+            let mut active = (&self.inner().active).iter();
+            let found = active.find(|(op, of)| *of == team && (*op.as_ptr()).number == number);
+            found.map(|(op, _)| op.as_ptr())
+        }
+    }
+
+    /// A member has found calls that don't match. If this member's own call differs from that one's,
+    /// this is its failure. In memory it reads the others' calls itself, with what signatures leave
+    /// out.
+    ///
+    /// # Safety
+    /// The lock is held; `team` is registered.
+    unsafe fn note_other_call(
+        &self,
+        team: NonNull<Members>,
+        source: u32,
+        header: Header,
+        data: Option<&[u8]>,
+    ) {
+        let Some(number) = data.and_then(|data| data.first_chunk()) else { return };
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let Some(op) = self.active(team, u32::from_le_bytes(*number)) else { return };
+            let reads = (*team.as_ptr()).memory.board.is_some() && !Self::waits_for_messages(op);
+            if header.signature != (*op).signature.0 && (*op).failure.is_none() && !reads {
+                (*op).failure = Some((&*op).mismatch(source, &header, 0));
+            }
         }
     }
 
@@ -189,10 +229,8 @@ impl Engine {
         // SAFETY: the caller's promise; registered teams and active operations live.
         unsafe {
             let Some(team) = self.inner().find(id) else { return };
-            let active = &self.inner().active;
-            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == number);
-            let Some(&(op, _)) = found else { return };
-            self.received(op.as_ptr(), slot);
+            let Some(op) = self.active(team, number) else { return };
+            self.received(op, slot);
             if self.unattended() {
                 self.advance_all(context);
             }
@@ -218,7 +256,7 @@ impl Engine {
 
     /// # Safety
     /// The lock is held; `members` are registered.
-    unsafe fn keep_early(
+    pub(super) unsafe fn keep_early(
         self: &Arc<Self>,
         members: *mut Members,
         message: &Incoming<'_>,
@@ -248,17 +286,23 @@ impl Engine {
     }
 
     /// Drops what has come for an operation that has ended without it. Unless it only announces
-    /// data, it belongs to another call.
+    /// data, or is a question with the signature of this one, it belongs to another call.
     ///
     /// # Safety
     /// The lock is held; the team lives.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn clear_early(&self, team: NonNull<Members>, number: u32) {
+    pub(super) unsafe fn clear_early(&self, team: NonNull<Members>, number: u32, mine: Option<Signature>) {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let members = team.as_ptr();
-            let other = |letter: &&Letter| letter.header.number == number && letter.header.kind != Kind::Long;
+            let asks = |header: &Header| {
+                header.kind == Kind::Ask && mine.is_some_and(|mine| mine.0 == header.signature)
+            };
+            let other = |letter: &&Letter| {
+                let header = &letter.header;
+                header.number == number && header.kind != Kind::Long && !asks(header)
+            };
             if let Some(source) = (&(*members).early).iter().find(other).map(|letter| letter.source) {
                 (*members).over.get_or_insert(Cause::Broken(source));
                 self.inner().attention = true;

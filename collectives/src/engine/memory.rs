@@ -91,7 +91,7 @@ impl Engine {
             if !(&(*members).early).is_empty()
                 && let Some(number) = number
             {
-                self.clear_early(team, number);
+                self.clear_early(team, number, None);
             }
             if !(&(*members).memory.queue).is_empty() {
                 self.advance_all(context);

@@ -7,6 +7,7 @@
 //! * `run`: running its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
 //! * `search`: finding the members of the host, and their boards;
+//! * `questions`: asking those of whom nothing comes, for the sake of checks;
 //! * `silence`: how long nothing has come for operations that no call waits for;
 //! * `wait`: waiting for its end, and the effect of a lost member;
 //! * `arrivals`: finding the operation that a message belongs to;
@@ -24,6 +25,7 @@
 mod arrivals;
 mod memory;
 mod op;
+mod questions;
 mod run;
 mod search;
 mod silence;
@@ -40,6 +42,7 @@ use crate::error::{Cause, Result};
 use lapis_core::context::SERVICE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
 use lapis_schedules::group::Group;
+use questions::Memories;
 use search::Memory;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -86,6 +89,8 @@ pub(crate) struct Members {
     pub(crate) over: Option<Cause>,
     /// The others have been notified that it is over.
     told: bool,
+    /// The last operations, to answer questions.
+    memories: Memories,
     /// Its use of shared memory.
     pub(crate) memory: Memory,
 }
@@ -142,9 +147,9 @@ impl Engine {
             };
             let engine = Arc::new(Self(UnsafeCell::new(inner)));
             let arrivals = Arc::downgrade(&engine);
-            context.set_service(move |_, message| match arrivals.upgrade() {
+            context.set_service(move |context, message| match arrivals.upgrade() {
                 // SAFETY: handlers run under the context's lock.
-                Some(engine) => unsafe { engine.arrived(message) },
+                Some(engine) => unsafe { engine.arrived(context, message) },
                 None => Delivery::bury(),
             })?;
             let losses = Arc::downgrade(&engine);
@@ -192,9 +197,17 @@ impl Engine {
         let (early, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut inner.strays).into_iter().partition(|letter| letter.header.team == id);
         inner.strays = rest;
-        let (early_ones, spare, memory) = (Vec::new(), Vec::new(), Memory::default());
-        let mut members =
-            Members { id, group, next: 0, early: early_ones, spare, over: None, told: false, memory };
+        let mut members = Members {
+            id,
+            group,
+            next: 0,
+            early: Vec::new(),
+            spare: Vec::new(),
+            over: None,
+            told: false,
+            memories: Memories::default(),
+            memory: Memory::default(),
+        };
         for letter in early {
             if letter.header.kind == Kind::Over {
                 members.over = Some(Cause::from_code(letter.header.number, letter.header.tag));
@@ -308,6 +321,7 @@ impl Engine {
             }
             inner.looking = true;
             self.advance_all(context);
+            self.ask_late(context);
             self.inner().looking = false;
         }
     }

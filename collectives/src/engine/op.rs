@@ -1,6 +1,7 @@
 //! An operation ready to run: a member's steps with tasks in place of ranks, its scratch, and a
 //! slot for each message. It is made once and can be run repeatedly; running allocates nothing.
 
+use super::questions::Asking;
 use super::silence::{Silence, Stand};
 use super::wire::{Header, Kind};
 use crate::Signature;
@@ -88,6 +89,7 @@ pub(crate) struct Op {
     pub(crate) running: bool,
     pub(crate) care: Care,
     pub(crate) silence: Silence,
+    pub(crate) asking: Asking,
     /// Some thread is taking its steps.
     pub(crate) advancing: bool,
     pub(crate) open_receives: u32,
@@ -185,6 +187,7 @@ impl Op {
             running: false,
             care: Care::Program,
             silence: Silence::default(),
+            asking: Asking::default(),
             advancing: false,
             open_receives: 0,
             open_sends: 0,
@@ -336,7 +339,7 @@ impl Op {
         let brings = matches!(header.kind, Kind::Data | Kind::Long);
         match slot.map(|slot| self.bytes(self.receives[slot].span).1) {
             Some(expected) if brings && got != expected => CollectiveError::Length { from, got, expected },
-            _ => CollectiveError::Mismatch { from, theirs, mine },
+            _ => CollectiveError::mismatch(from, theirs, mine),
         }
     }
 

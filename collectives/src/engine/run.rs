@@ -115,7 +115,8 @@ impl Engine {
                 (*op).failure = Some(self.over(team, op, cause));
             }
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
-                self.spread(context, team, cause);
+                self.answer_early(context, team, op);
+                self.spread(context, team, cause, self.call_of(team, op));
             }
             let ended = (*op).is_done() || (*op).failure.is_some();
             if ended && self.settled(context, op) {
@@ -153,6 +154,9 @@ impl Engine {
         unsafe {
             if (*op).failure.is_none() {
                 (&mut *op).unpack();
+                if context.checks() {
+                    self.remember(team, op);
+                }
             }
             (*op).running = false;
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
@@ -160,7 +164,7 @@ impl Engine {
                 self.leave_line(team, op);
             }
             if !(&(*team.as_ptr()).early).is_empty() {
-                self.clear_early(team, (*op).number);
+                self.clear_early(team, (*op).number, Some((*op).signature));
             }
             if let Some(waker) = (*op).waker.take() {
                 waker.wake();
@@ -214,7 +218,7 @@ impl Engine {
     /// As for [`advance`](Self::advance).
     #[allow(clippy::too_many_arguments, reason = "the parts of a message")]
     #[inline]
-    unsafe fn send_packed(
+    pub(super) unsafe fn send_packed(
         &self,
         context: &Context,
         team: NonNull<Members>,
@@ -394,8 +398,13 @@ impl Engine {
         // SAFETY: the caller's promise; nothing below calls out.
         unsafe {
             let (early, number, mine) = (&(*team.as_ptr()).early, (*op).number, (*op).signature.0);
-            let other = early.iter().find(|l| l.header.number == number && l.header.signature != mine);
+            let differs = |l: &&Letter| l.header.signature != mine || (&*op).is_asked_in_vain(l);
+            let other = early.iter().find(|l| l.header.number == number && differs(l));
             let Some(letter) = other else { return false };
+            if letter.header.signature == mine {
+                (*op).failure = Some(CollectiveError::Unmatched { from: letter.source, call: (*op).name });
+                return true;
+            }
             let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
             (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
             true

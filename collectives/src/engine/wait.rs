@@ -3,8 +3,9 @@
 use super::op::Act;
 use super::run::post;
 use super::search::Found;
-use super::wire::{Header, Kind};
+use super::wire::{HEADER, Header, Kind};
 use super::{Care, Engine, Held, Members, Op};
+use crate::Signature;
 use crate::board::Reach;
 use crate::error::{Cause, CollectiveError, Result};
 use lapis_core::{Context, Error};
@@ -34,6 +35,7 @@ impl Engine {
                 if (*op).running {
                     (*op).care = Care::Wait;
                     self.advance_all(context);
+                    self.ask_late(context);
                 }
                 if !(*op).running {
                     return (*op).failure.take().map_or(Ok(()), Err);
@@ -128,6 +130,9 @@ impl Engine {
                 self.note_beginnings(context);
                 return true;
             }
+            if context.checks() && (&mut *op).is_question_due() {
+                return true;
+            }
             let Some(task) = in_memory.or_else(|| (&mut *op).awaited()) else { return false };
             if let Err(e) = context.reachable(task) {
                 self.failed(op, task, e);
@@ -201,7 +206,7 @@ impl Engine {
 
     /// # Safety
     /// The lock is held; the operation lives.
-    unsafe fn waits_for_messages(op: *mut Op) -> bool {
+    pub(super) unsafe fn waits_for_messages(op: *mut Op) -> bool {
         // SAFETY: the caller's promise; the reference ends here.
         unsafe { (&(*op).rounds).as_ref().is_none_or(|rounds| rounds.reach == Reach::Messages) }
     }
@@ -246,6 +251,7 @@ impl Engine {
                         self.note_silence(context, team, op, task);
                     }
                     self.advance_all(context);
+                    self.ask_late(context);
                 }
                 if !(*op).running {
                     return Some((*op).failure.take().map_or(Ok(()), Err));
@@ -291,11 +297,17 @@ impl Engine {
     }
 
     /// A call has failed: the team is over, and the others, which may wait for messages that won't
-    /// arrive, are notified.
+    /// arrive, are notified. They compare it, by its number, with their own.
     ///
     /// # Safety
     /// The lock is held; the team lives.
-    pub(crate) unsafe fn spread(&self, context: &Context, team: NonNull<Members>, cause: Cause) {
+    pub(crate) unsafe fn spread(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        cause: Cause,
+        (number, call): (u32, Signature),
+    ) {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let members = team.as_ptr();
@@ -308,16 +320,19 @@ impl Engine {
                 number: cause.code(),
                 kind: Kind::Over,
                 tag: cause.task(),
-                signature: 0,
+                signature: call.0,
             };
-            let packet = header.bytes();
+            let mut packet = [0; HEADER + size_of::<u32>()];
+            packet[..HEADER].copy_from_slice(&header.bytes());
+            packet[HEADER..].copy_from_slice(&number.to_le_bytes());
+            let said = if matches!(cause, Cause::Broken(_)) { packet.len() } else { HEADER };
             let n = (*members).group.len();
             for rank in 0..n {
                 let Some(task) = (*members).group.task(rank) else { continue };
                 if task != context.task() {
                     // A member that this does not reach has noticed by itself, or is gone. One that
                     // was only silent must not go on alone.
-                    let _ = post(context, task, &packet);
+                    let _ = post(context, task, &packet[..said]);
                 }
             }
         }

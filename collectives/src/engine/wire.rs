@@ -29,13 +29,18 @@ pub(crate) enum Kind {
     Data,
     /// The receiver of long data is ready for it.
     Ready,
-    /// The team is over because of the task in place of the tag; the number says why.
+    /// The team is over because of the task in place of the tag; the number says why. If calls did
+    /// not match, the signature is that of the sender's call, whose number follows in 4 bytes.
     Over,
     /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the
     /// sake of checks.
     Long,
     /// Something has changed in memory for which the receiver sleeps.
     Nudge,
+    /// The sender has waited for the message with this tag; what it waits for, in a byte, follows.
+    Ask,
+    /// The call of the sender, which was asked, is or was this one, without that message.
+    Answer,
 }
 
 /// A parsed header.
@@ -70,6 +75,8 @@ impl Header {
             2 => Kind::Over,
             3 => Kind::Long,
             4 => Kind::Nudge,
+            5 => Kind::Ask,
+            6 => Kind::Answer,
             _ => return None,
         };
         Some(Self { team: long(0), number: word(8) >> (32 - KIND), kind, tag: word(12), signature: long(16) })
@@ -89,16 +96,24 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn headers_survive_their_bytes(
-            team: u64, number in 0u32..1 << 29, kind in 0usize..5, tag: u32, signature: u64,
+            team: u64, number in 0u32..1 << 29, kind in 0usize..7, tag: u32, signature: u64,
         ) {
-            let kind = [Kind::Data, Kind::Ready, Kind::Over, Kind::Long, Kind::Nudge][kind];
+            let kind = [
+                Kind::Data,
+                Kind::Ready,
+                Kind::Over,
+                Kind::Long,
+                Kind::Nudge,
+                Kind::Ask,
+                Kind::Answer,
+            ][kind];
             let header = Header { team, number, kind, tag, signature };
             proptest::prop_assert_eq!(Header::parse(&header.bytes()), Some(header));
         }
 
         #[test]
         fn any_bytes_are_parsed_or_refused(bytes: Vec<u8>) {
-            let known = bytes.len() >= HEADER && bytes[8] & 7 <= 4;
+            let known = bytes.len() >= HEADER && bytes[8] & 7 <= 6;
             proptest::prop_assert_eq!(Header::parse(&bytes).is_some(), known);
         }
     }

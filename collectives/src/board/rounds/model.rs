@@ -1,7 +1,7 @@
 //! A model of the rounds of all members: who is able to go on does, in random orders.
 
 use super::places::{LEAST_AREAS, MOST_AREAS};
-use super::{Plan, Put, Readers, Round, Spot, Take};
+use super::{Order, Plan, Put, Readers, Round, Spot, Take};
 use crate::call::Call;
 use lapis_schedules::trial::{JUNK, Map, noise, then, value};
 use lapis_schedules::{Buffer, Side, Span};
@@ -148,6 +148,8 @@ impl<'a> Member<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Areas,
+    /// The same, and members compare their calls.
+    Compared,
     /// Members show their inputs.
     Shown,
     /// Rounds are wide.
@@ -206,6 +208,15 @@ impl Case<'_> {
     }
 
     pub(super) fn check(&self) {
+        self.check_once();
+        let (call, areas) = (self.calls.map_or(self.call, |calls| calls(0)), self.way == Way::Areas);
+        let plan = Plan::new(&call, 0, self.n, self.room, 1).filter(|_| areas);
+        if plan.is_some_and(|plan| plan.order() == Order::OneWay) {
+            Case { way: Way::Compared, ..*self }.check_once();
+        }
+    }
+
+    fn check_once(&self) {
         let n = self.n;
         let members = self.run(None);
         let rounds = members[0].rounds();
@@ -225,6 +236,7 @@ impl Case<'_> {
         let plan = Plan::new(&call, me, self.n, self.room, 1).unwrap();
         let plan = match self.way {
             Way::Areas => plan,
+            Way::Compared => plan.comparing(),
             Way::Shown => plan.shown(),
             Way::Wide => plan.wide(self.room),
             Way::Shares => plan.in_windows_of(2 * self.room, usize::MAX),

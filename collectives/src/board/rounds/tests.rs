@@ -201,6 +201,38 @@ fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
 }
 
 #[test]
+fn nobody_leaves_a_call_before_everybody_has_begun_while_calls_are_compared() {
+    for n in sizes().filter(|n| *n > 1) {
+        let (count, root, room) = (3, n / 2, 4 * n + 200);
+        let (lens, expected) = (|_: usize| n * count, |_: usize, _: usize| JUNK);
+        for call in [
+            Call::Broadcast { root, count },
+            Call::Reduce { root, count },
+            Call::Gather { root, count },
+            Call::Scatter { root, count },
+        ] {
+            let case = Case {
+                call,
+                calls: None,
+                n,
+                room,
+                in_place: false,
+                way: Way::Compared,
+                inputs: &lens,
+                outputs: &lens,
+                expected: &expected,
+            };
+            for absent in roots(n) {
+                let members = case.run(Some(absent));
+                let left =
+                    members.iter().any(|member| member.begun == member.rounds() && member.ended_round());
+                assert!(!left, "{call:?} of {n}: somebody left although {absent} had not begun");
+            }
+        }
+    }
+}
+
+#[test]
 fn members_of_a_chain_are_ahead_of_the_next_one_only() {
     let (n, room) = (4, 8);
     let lens = |_: usize| 64 * room;

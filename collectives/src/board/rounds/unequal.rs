@@ -79,6 +79,7 @@ impl<'a> Plan<'a> {
             divided: false,
             meets: false,
             shows: false,
+            compares: false,
             wide: false,
             past: false,
             readers: Readers::of(call, me, n, false),

@@ -1,0 +1,259 @@
+//! Questions to members of whom nothing comes, while calls are checked (ERROR_CHK).
+//!
+//! Members whose calls differ may all wait for each other, and some may have ended their call
+//! without a message. So a member that has waited asks those that it waits for, once for each
+//! message. The question carries its call. Who makes another call fails and notifies all, as for
+//! any mismatch. Who has ended its call answers with it, and so does one that makes the same call
+//! without such a message: lists of receivers and edges are no part of a signature. A member that
+//! is late keeps the question until it calls. A message that is only slow is not answered at all.
+
+use super::op::{Op, State, find};
+use super::run::post;
+use super::silence::Stand;
+use super::wire::{self, Header, Kind};
+use super::{Engine, Letter, Members};
+use crate::Signature;
+use crate::error::CollectiveError;
+use lapis_core::{Context, Delivery, Incoming};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// For how long nothing has come for an operation that asks.
+const AFTER: Duration = Duration::from_millis(100);
+
+/// Ended operations that a team remembers.
+const REMEMBERED: usize = 64;
+
+/// What the asker waits for, in a byte behind the header: data, or the receiver of its own.
+const DATA: u8 = 0;
+const READY: u8 = 1;
+
+/// Since when an operation has waited where it stands; `None` once it has asked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asking(Option<(Stand, Option<Instant>)>);
+
+impl Asking {
+    /// Whether it is time to ask.
+    fn is_due(&mut self, stand: Stand, now: Instant) -> bool {
+        match self.0 {
+            Some((before, since)) if before == stand => since.is_some_and(|since| now - since >= AFTER),
+            _ => {
+                self.0 = Some((stand, Some(now)));
+                false
+            }
+        }
+    }
+
+    fn has_asked(&mut self, stand: Stand) {
+        self.0 = Some((stand, None));
+    }
+}
+
+/// An operation that has ended: its call, and the messages whose lists only some members know, by
+/// task and tag, with what a question for them says.
+struct Ended {
+    number: u32,
+    signature: Signature,
+    messages: Option<Vec<(u32, u32, u8)>>,
+}
+
+/// The last operations that have ended while calls were checked.
+#[derive(Default)]
+pub(crate) struct Memories(VecDeque<Ended>);
+
+impl Op {
+    /// Whether it is time to ask those that it waits for.
+    pub(super) fn is_question_due(&mut self) -> bool {
+        let stand = self.stand();
+        self.asking.is_due(stand, Instant::now())
+    }
+
+    /// Whether it has no such message as a question asks for. Unknown until it is known whether it
+    /// sends messages at all.
+    fn lacks_message(&self, from: u32, tag: u32, what: Option<u8>) -> bool {
+        let slots = if what == Some(READY) { &self.receives } else { &self.sends };
+        self.rounds.is_none() && find(slots, from, tag).is_none()
+    }
+
+    /// Whether a letter asks for a message that the operation does not have.
+    pub(super) fn is_asked_in_vain(&self, letter: &Letter) -> bool {
+        letter.header.kind == Kind::Ask
+            && self.lacks_message(letter.source, letter.header.tag, letter.data.first().copied())
+    }
+}
+
+impl Engine {
+    /// Asks those that operations in progress have waited for.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn ask_late(&self, context: &Context) {
+        if !context.checks() {
+            return;
+        }
+        // SAFETY: the caller's promise; active operations live; the list is read again after each.
+        unsafe {
+            let mut at = 0;
+            while let Some(&(op, team)) = (&self.inner().active).get(at) {
+                let op = op.as_ptr();
+                if (*op).failure.is_none() && !(*op).advancing && (&mut *op).is_question_due() {
+                    self.ask(context, team, op);
+                    // Something may have come for it meanwhile.
+                    self.advance(context, team, op);
+                }
+                // One that has ended is not there any more.
+                at += usize::from((&self.inner().active).get(at).is_some_and(|(now, _)| now.as_ptr() == op));
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    unsafe fn ask(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; slots are read again after each message.
+        unsafe {
+            let stand = (&*op).stand();
+            (&mut *op).asking.has_asked(stand);
+            // It must not end while its slots are looked at.
+            (*op).advancing = true;
+            for (what, count) in [(DATA, (&(*op).receives).len()), (READY, (&(*op).sends).len())] {
+                for at in 0..count {
+                    let slots = if what == DATA { &(*op).receives } else { &(*op).sends };
+                    let slot = slots[at];
+                    if slot.state == State::Posted {
+                        self.send_packed(context, team, op, slot.task, slot.tag, Kind::Ask, &[what]);
+                    }
+                }
+            }
+            (*op).advancing = false;
+        }
+    }
+
+    /// A question has arrived, or an answer.
+    ///
+    /// # Safety
+    /// The lock is held; `team` is registered.
+    pub(super) unsafe fn asked(
+        self: &Arc<Self>,
+        context: &Context,
+        team: NonNull<Members>,
+        header: Header,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let (source, members) = (message.source, team.as_ptr());
+        // SAFETY: the caller's promise; each reference ends where it stands.
+        unsafe {
+            let Some(op) = self.active(team, header.number) else {
+                let blocking = (*members).memory.blocking == Some(header.number);
+                let has_ended = wire::before(header.number, (*members).next) && !blocking;
+                if header.kind == Kind::Ask && !has_ended {
+                    return self.keep_early(members, message, header, data);
+                }
+                if header.kind == Kind::Ask {
+                    let what = data.and_then(|data| data.first().copied());
+                    (&(*members).memories).answer(context, source, &header, what);
+                }
+                return Delivery::bury();
+            };
+            if (*op).failure.is_some() {
+                return Delivery::bury();
+            }
+            let mine = (*op).signature;
+            let failure = if header.signature != mine.0 {
+                (&*op).mismatch(source, &header, 0)
+            } else if header.kind == Kind::Answer {
+                CollectiveError::Unmatched { from: source, call: (*op).name }
+            } else if (&*op).lacks_message(source, header.tag, data.and_then(|data| data.first().copied())) {
+                answer(context, source, &header, mine);
+                CollectiveError::Unmatched { from: source, call: (*op).name }
+            } else if (&(*op).rounds).is_some() {
+                return self.keep_early(members, message, header, data);
+            } else {
+                return Delivery::bury();
+            };
+            (*op).failure = Some(failure);
+            self.inner().attention = true;
+            self.go_on_later()
+        }
+    }
+
+    /// Answers early questions for messages that an operation does not have, which has failed
+    /// because of them.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    #[cold]
+    pub(super) unsafe fn answer_early(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; nothing refers to letters while anything is sent.
+        unsafe {
+            let (number, mine) = ((*op).number, (*op).signature);
+            let early = (&(*team.as_ptr()).early).iter();
+            let in_vain = early.filter(|l| l.header.number == number && (&*op).is_asked_in_vain(l));
+            let askers: Vec<_> = in_vain.map(|letter| (letter.source, letter.header)).collect();
+            askers.iter().for_each(|(source, header)| answer(context, *source, header, mine));
+        }
+    }
+
+    /// Remembers the call of an operation that has ended.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's.
+    #[cold]
+    pub(super) unsafe fn remember(&self, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            let (number, signature) = ((*op).number, (*op).signature);
+            let sent = (&(*op).sends).iter().map(|slot| (slot.task, slot.tag, DATA));
+            let received = (&(*op).receives).iter().map(|slot| (slot.task, slot.tag, READY));
+            let messages = signature.leaves_lists_out().then(|| sent.chain(received).collect());
+            let memories = &mut (*team.as_ptr()).memories.0;
+            if memories.len() == REMEMBERED {
+                memories.pop_front();
+            }
+            memories.push_back(Ended { number, signature, messages });
+        }
+    }
+}
+
+impl Memories {
+    /// Answers a question for a message of an operation that has ended, if it was of another call
+    /// or had no such message. Otherwise the message is on its way.
+    fn answer(&self, context: &Context, from: u32, header: &Header, what: Option<u8>) {
+        let asked = (from, header.tag, what.unwrap_or(DATA));
+        let Some(ended) = self.0.iter().find(|ended| ended.number == header.number) else { return };
+        let is_there = ended.messages.as_ref().is_none_or(|messages| messages.contains(&asked));
+        if ended.signature.0 != header.signature || !is_there {
+            answer(context, from, header, ended.signature);
+        }
+    }
+}
+
+/// Says that this member's call is or was this one, without the message that was asked for. If it
+/// can't be sent, the asker finds out about this member by itself.
+fn answer(context: &Context, to: u32, question: &Header, mine: Signature) {
+    let header = Header { kind: Kind::Answer, signature: mine.0, ..*question };
+    let _ = post(context, to, &header.bytes());
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_waited_asks_once_until_something_comes() {
+        let (mut asking, start) = (Asking::default(), Instant::now());
+        let stand = |next| (7, next, 1, 0, None);
+        let mut at = |next, ms| {
+            let due = asking.is_due(stand(next), start + Duration::from_millis(ms));
+            if due {
+                asking.has_asked(stand(next));
+            }
+            due
+        };
+        assert!(!at(1, 0) && !at(1, 99) && at(1, 101) && !at(1, 500));
+        assert!(!at(2, 501) && !at(2, 600) && at(2, 700) && !at(2, 5000));
+    }
+}

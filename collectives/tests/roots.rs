@@ -1,0 +1,295 @@
+//! Members that name different roots are told so while ERROR_CHK is on, whichever way their calls
+//! take.
+
+mod support;
+
+use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Operator, Parts, Team};
+use lapis_core::Context;
+use std::time::{Duration, Instant};
+use support::{Settings, interrupted_job, job, sleep_on};
+
+const MEMORY: Settings = &[("LAPI_USE_SHM", "only"), ("LAPIS_ERROR_CHK", "yes")];
+const MESSAGES: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_ERROR_CHK", "yes")];
+
+type Ended = Result<(), CollectiveError>;
+
+/// A call with a root, of data that fits in a line of a board, in an area, or in several.
+type Act = fn(&Team, usize, usize) -> Ended;
+
+fn counts(team: &Team, count: usize) -> (Vec<usize>, Vec<usize>) {
+    let n = team.len();
+    (vec![count; n], (0..n).map(|rank| rank * count).collect())
+}
+
+fn broadcast(team: &Team, root: usize, count: usize) -> Ended {
+    team.broadcast(&mut vec![1u64; count], root)
+}
+
+fn multicast(team: &Team, root: usize, count: usize) -> Ended {
+    team.multicast(&mut vec![1u64; count], root, &Group::all(team.len() as u32))
+}
+
+fn reduce(team: &Team, root: usize, count: usize) -> Ended {
+    team.reduce(&vec![1u64; count], &mut vec![0; count], Operator::Sum, root)
+}
+
+fn gather(team: &Team, root: usize, count: usize) -> Ended {
+    team.gather(&vec![1u64; count], &mut vec![0; count * team.len()], root)
+}
+
+fn scatter(team: &Team, root: usize, count: usize) -> Ended {
+    team.scatter(&vec![1u64; count * team.len()], &mut vec![0; count], root)
+}
+
+fn gather_v(team: &Team, root: usize, count: usize) -> Ended {
+    let (counts, starts) = counts(team, count);
+    let parts = (team.rank() == root).then_some(Parts { counts: &counts, starts: &starts });
+    team.gather_v(&vec![1u64; count], &mut vec![0; count * team.len()], root, parts)
+}
+
+fn scatter_v(team: &Team, root: usize, count: usize) -> Ended {
+    let (counts, starts) = counts(team, count);
+    let parts = (team.rank() == root).then_some(Parts { counts: &counts, starts: &starts });
+    team.scatter_v(&vec![1u64; count * team.len()], &mut vec![0; count], root, parts)
+}
+
+fn started(team: &Team, root: usize, count: usize) -> Ended {
+    let none = None::<Combine<'static, u64>>;
+    team.start(&Call::Broadcast { root, count }, none, vec![], vec![1; count])?.wait().map(|_| ())
+}
+
+fn awaited(team: &Team, root: usize, count: usize) -> Ended {
+    let sum = Combine::from(Operator::Sum);
+    let call = Call::Reduce { root, count };
+    sleep_on(team.start(&call, sum, vec![1u64; count], vec![0; count])?).map(|_| ())
+}
+
+fn persistent(team: &Team, root: usize, count: usize) -> Ended {
+    let none = None::<Combine<'static, u64>>;
+    let output = vec![0; count * team.len()];
+    let mut kept = team.persistent(&Call::Gather { root, count }, none, vec![1u64; count], output)?;
+    kept.start()?;
+    kept.wait()
+}
+
+const ACTS: [(&str, Act); 10] = [
+    ("broadcast", broadcast),
+    ("multicast", multicast),
+    ("reduce", reduce),
+    ("gather", gather),
+    ("scatter", scatter),
+    ("gatherv", gather_v),
+    ("scatterv", scatter_v),
+    ("started broadcast", started),
+    ("awaited reduce", awaited),
+    ("persistent gather", persistent),
+];
+
+/// The roots that members name, among `n`.
+type Roots = fn(usize, usize) -> usize;
+
+/// Each itself, so that everybody has data; each another one, so that nobody has to wait for any;
+/// one a member that nobody else names.
+const ROOTS: [Roots; 3] = [|me, _| me, |me, n| (me + 1) % n, |me, n| if me == n - 1 { 0 } else { n - 1 }];
+
+/// Every member is told of one that names another root, with both roots.
+fn told_by_root(context: &Context, name: &str, act: Act, roots: Roots, count: usize, known: bool) {
+    let team = Team::world(context).unwrap();
+    let (me, n) = (team.rank(), team.len());
+    if known {
+        team.barrier().unwrap();
+    }
+    let ended = act(&team, roots(me, n), count);
+    let told = match &ended {
+        Err(CollectiveError::Roots { from, theirs, mine, .. }) => {
+            *mine == roots(me, n) && *theirs == roots(*from as usize, n) && theirs != mine
+        }
+        // The others may have found out before this member knew where their boards are.
+        Err(CollectiveError::Broken { .. }) => !known,
+        _ => false,
+    };
+    assert!(told, "{name} of {count} among {n}, at {me}: {ended:?}");
+    assert!(team.barrier().is_err());
+}
+
+#[test]
+fn members_of_one_host_are_all_told_of_other_roots() {
+    for n in [2, 3, 5, 9] {
+        job(n, MEMORY, |context| {
+            for (at, (name, act)) in ACTS.into_iter().enumerate() {
+                for (which, roots) in ROOTS.into_iter().enumerate() {
+                    // In a line; in an area; in several rounds.
+                    let count = [1, 300, 30_000][(at + which) % 3];
+                    told_by_root(context, name, act, roots, count, at % 2 == 0);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn equal_roots_match_while_they_are_compared() {
+    /// More calls than a member has lines.
+    const CALLS: usize = 150;
+    for n in [2, 5, 9] {
+        job(n, MEMORY, |context| {
+            let team = Team::world(context).unwrap();
+            for (name, act) in ACTS {
+                for round in 0..CALLS {
+                    let ended = act(&team, round / 40 % team.len(), 1 + round % 20);
+                    assert!(ended.is_ok(), "{name} {round}: {ended:?}");
+                }
+            }
+            for (name, act) in ACTS {
+                let ended = act(&team, 1, 100_000);
+                assert!(ended.is_ok(), "long {name}: {ended:?}");
+            }
+        });
+    }
+}
+
+/// Who waits is told, though TIMEOUT is far; who waits for nobody is told by its next call.
+fn told_by_messages(context: &Context, name: &str, act: Act, roots: Roots, count: usize) {
+    let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+    let (me, n) = (team.rank(), team.len());
+    let ended = act(&team, roots(me, n), count);
+    let text = format!("{name} of {count} among {n}, at {me}: {ended:?}");
+    let named = match &ended {
+        Ok(()) | Err(CollectiveError::Broken { .. }) => false,
+        Err(CollectiveError::Roots { from, theirs, mine, .. }) => {
+            *mine == roots(me, n) && *theirs == roots(*from as usize, n) && theirs != mine
+        }
+        // Of another length in the eyes of another root.
+        Err(CollectiveError::Length { .. }) => false,
+        Err(_) => panic!("{text}"),
+    };
+    assert!(named || !matches!(ended, Err(CollectiveError::Roots { .. })), "{text}");
+    assert!(team.barrier().is_err(), "{text}");
+    // Somebody names both roots, unless nobody had to wait.
+    let mut all = [u8::from(named), u8::from(ended.is_ok())];
+    other.all_reduce(&mut all, Operator::Sum).unwrap();
+    assert!(all[0] > 0 || usize::from(all[1]) == n, "{text}: {all:?}");
+}
+
+#[test]
+fn messages_tell_of_other_roots_whoever_waits() {
+    for n in [2, 3, 5] {
+        job(n, MESSAGES, |context| {
+            for (at, (name, act)) in ACTS.into_iter().enumerate() {
+                for (which, roots) in ROOTS.into_iter().enumerate() {
+                    // In one packet; when its receiver is ready.
+                    let count = [1, 2000][(at + which) % 2];
+                    told_by_messages(context, name, act, roots, count);
+                }
+            }
+        });
+    }
+}
+
+/// Calls later than the others, who ask meanwhile.
+fn is_late(context: &Context) {
+    let until = Instant::now() + Duration::from_millis(200);
+    context.wait_until(|| Instant::now() >= until).unwrap();
+}
+
+/// Forms of a call in progress.
+fn end(team: &Team, form: usize, call: &Call<'_>, input: Vec<u64>, output: Vec<u64>) -> Ended {
+    let none = None::<Combine<'static, u64>>;
+    let mut request = team.start(call, none, input, output)?;
+    match form {
+        0 => request.wait().map(|_| ()),
+        1 => loop {
+            if request.test()? {
+                return Ok(());
+            }
+        },
+        2 => sleep_on(request).map(|_| ()),
+        _ => {
+            let (tell, told) = std::sync::mpsc::channel();
+            request.then(move |_, ended| tell.send(ended.map(|_| ())).unwrap());
+            let mut ended = None;
+            let mut look = || {
+                ended = ended.take().or_else(|| told.try_recv().ok());
+                ended.is_some()
+            };
+            team.context().wait_until(&mut look).unwrap();
+            ended.unwrap()
+        }
+    }
+}
+
+/// Member 2 waits for the root, or a neighbour, which knows nothing of it; `late`: the other one
+/// calls when member 2 has asked. In memory it gets the root's data.
+fn waits_in_vain(context: &Context, form: usize, edges: bool, late: bool, count: usize) {
+    let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+    let me = team.rank();
+    other.barrier().unwrap();
+    if late && me == 0 {
+        is_late(context);
+    }
+    let ended = if edges {
+        let edge = [Edge { member: 0, start: 0, len: count }];
+        let from: &[Edge] = if me == 2 { &edge } else { &[] };
+        end(&team, form, &Call::Neighbours { from, to: &[] }, vec![], vec![0; count])
+    } else {
+        let to = Group::from_list(&[if me == 2 { 2 } else { 1 }]).unwrap();
+        end(&team, form, &Call::Multicast { root: 0, to: &to, count }, vec![], vec![0; count])
+    };
+    match &ended {
+        Ok(()) => assert_ne!(me, 2),
+        Err(CollectiveError::Unmatched { from, .. }) => assert_eq!(*from, [2, 0, 0][me]),
+        Err(CollectiveError::Broken { .. }) => {}
+        Err(e) => panic!("form {form}, edges {edges}, late {late}, at {me}: {e}"),
+    }
+    assert!(team.barrier().is_err());
+    other.barrier().unwrap();
+}
+
+#[test]
+fn who_waits_for_a_member_that_sends_it_nothing_is_told() {
+    for (settings, kinds) in [(MEMORY, &[true][..]), (MESSAGES, &[true, false])] {
+        let all = |context: &Context, form: usize| {
+            for edges in kinds.iter().copied() {
+                waits_in_vain(context, form, edges, form == 1, [1, 3000][form % 2]);
+                waits_in_vain(context, form, edges, form != 1, [1, 3000][1 - form % 2]);
+            }
+        };
+        for form in [0, 1, 3] {
+            job(3, settings, move |context| all(context, form));
+        }
+        interrupted_job(3, settings, move |context| all(context, 2));
+    }
+}
+
+#[test]
+fn questions_to_members_that_are_late_do_no_harm() {
+    for settings in [MEMORY, MESSAGES] {
+        job(3, settings, |context| {
+            let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+            other.barrier().unwrap();
+            for count in [1, 3000] {
+                let (me, edge) = (team.rank(), |member| Edge { member, start: 0, len: count });
+                // Everybody waits for member 2: its data, or that it is ready for theirs.
+                if me == 2 {
+                    is_late(context);
+                }
+                let (mut got, mine) = (vec![9; count], vec![me as u64; count]);
+                let (to, from): (Vec<Edge>, Vec<Edge>) = match me {
+                    0 => (vec![edge(2)], vec![]),
+                    1 => (vec![], vec![edge(2)]),
+                    _ => (vec![edge(1)], vec![edge(0)]),
+                };
+                team.neighbours(&mine, &to, &mut got, &from).unwrap();
+                assert_eq!(got, vec![[9, 2, 0][me]; count]);
+                let mut word = mine;
+                if me == 2 {
+                    is_late(context);
+                }
+                team.multicast(&mut word, 2, &Group::all(3)).unwrap();
+                assert_eq!(word, vec![2; count]);
+                other.barrier().unwrap();
+            }
+            team.barrier().unwrap();
+        });
+    }
+}
