@@ -3,7 +3,7 @@
 mod support;
 
 use lapis_collectives::{Combine, Edge, Element, Group, Located, Operator, Parts, Team};
-use support::{LOSSY, SHM, Settings, job};
+use support::{LOSSY, SHM, Settings, UDP, job};
 
 /// What member `rank` has at place `i`.
 fn value(rank: usize, i: usize) -> i64 {
@@ -152,6 +152,16 @@ fn operations_agree_with_loops_over_shared_memory() {
         everything(tasks, SHM, &[0, 1, 5, 130]);
     }
     everything(17, SHM, &[1, 33]);
+}
+
+#[test]
+fn operations_agree_with_loops_among_any_number_of_members() {
+    for tasks in (9..=16).chain([32, 64]) {
+        everything(tasks, SHM, &[3]);
+    }
+    for tasks in (3..=17).step_by(2) {
+        everything(tasks, UDP, &[3]);
+    }
 }
 
 #[test]

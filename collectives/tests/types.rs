@@ -55,6 +55,12 @@ fn small(rank: usize, i: usize) -> u8 {
     1 + ((rank * 7 + i * 13) % 3) as u8
 }
 
+/// Bits without a pattern, in all places.
+fn pattern(rank: usize, i: usize) -> u64 {
+    let mixed = ((rank * 1009 + i) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 31).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
 macro_rules! integers {
     ($team:expr, $($of:ty),*) => {$(
         let value = |rank, i| <$of>::try_from(small(rank, i)).unwrap();
@@ -62,9 +68,10 @@ macro_rules! integers {
         check($team, Operator::Product, value, <$of>::wrapping_mul);
         check($team, Operator::Min, value, Ord::min);
         check($team, Operator::Max, value, Ord::max);
-        check($team, Operator::BitAnd, value, |a: $of, b| a & b);
-        check($team, Operator::BitOr, value, |a: $of, b| a | b);
-        check($team, Operator::BitXor, value, |a: $of, b| a ^ b);
+        let bits = |rank, i| pattern(rank, i) as $of;
+        check($team, Operator::BitAnd, |rank, i| bits(rank, i) | 0x11, |a: $of, b| a & b);
+        check($team, Operator::BitOr, |rank, i| bits(rank, i) & bits(rank, i + 1), |a: $of, b| a | b);
+        check($team, Operator::BitXor, bits, |a: $of, b| a ^ b);
     )*};
 }
 
@@ -78,22 +85,35 @@ macro_rules! reals {
     )*};
 }
 
+macro_rules! complex {
+    ($team:expr, $($of:ty),*) => {$(
+        let part = |rank, i| <$of>::from(small(rank, i)) - 2.0;
+        let value = |rank, i| Complex { re: part(rank, i), im: part(rank + 1, i) };
+        check($team, Operator::Sum, value, |a, b| Complex { re: a.re + b.re, im: a.im + b.im });
+        check($team, Operator::Product, value, |a, b| Complex {
+            re: a.re * b.re - a.im * b.im,
+            im: a.re * b.im + a.im * b.re,
+        });
+    )*};
+}
+
+macro_rules! places {
+    ($team:expr, $($of:ty => $at:ty),*) => {$(
+        let value = |rank, i| Located { value: <$of>::from(small(rank, i)), at: rank as $at };
+        let less = |a: Located<$of, $at>, b: Located<$of, $at>| {
+            if (b.value, b.at) < (a.value, a.at) { b } else { a }
+        };
+        check($team, Operator::MinAt, value, less);
+        check($team, Operator::MaxAt, value, |a, b| if (b.value, -b.at) > (a.value, -a.at) { b } else { a });
+    )*};
+}
+
 fn everything(team: &Team) {
     integers!(team, i8, i16, i32, i64, u8, u16, u32, u64);
     reals!(team, f32, f64);
-    complex(team);
+    complex!(team, f32, f64);
     truths(team);
-    places(team);
-}
-
-fn complex(team: &Team) {
-    let part = |rank, i| f64::from(small(rank, i)) - 2.0;
-    let value = |rank, i| Complex { re: part(rank, i), im: part(rank + 1, i) };
-    check(team, Operator::Sum, value, |a, b| Complex { re: a.re + b.re, im: a.im + b.im });
-    check(team, Operator::Product, value, |a, b| Complex {
-        re: a.re * b.re - a.im * b.im,
-        im: a.re * b.im + a.im * b.re,
-    });
+    places!(team, i32 => i32, i64 => i64, f32 => i32, f64 => i64);
 }
 
 fn truths(team: &Team) {
@@ -101,15 +121,6 @@ fn truths(team: &Team) {
     check(team, Operator::And, value, |a, b| Logical(a.0 & b.0));
     check(team, Operator::Or, value, |a, b| Logical(a.0 | b.0));
     check(team, Operator::Xor, value, |a, b| Logical(a.0 ^ b.0));
-}
-
-fn places(team: &Team) {
-    let value = |rank, i| Located { value: i32::from(small(rank, i)), at: rank as i32 };
-    check(team, Operator::MinAt, value, |a, b| if (b.value, b.at) < (a.value, a.at) { b } else { a });
-    check(team, Operator::MaxAt, value, |a, b| if (b.value, -b.at) > (a.value, -a.at) { b } else { a });
-    let value = |rank, i| Located { value: f64::from(small(rank, i)), at: rank as i64 };
-    check(team, Operator::MinAt, value, |a, b| if (b.value, b.at) < (a.value, a.at) { b } else { a });
-    check(team, Operator::MaxAt, value, |a, b| if (b.value, -b.at) > (a.value, -a.at) { b } else { a });
 }
 
 #[test]
