@@ -16,6 +16,8 @@
 
 pub mod doubling;
 pub mod exchange;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzz_entry;
 pub mod group;
 pub mod levels;
 pub mod model;

@@ -69,36 +69,43 @@ impl Case<'_> {
         // Larger groups take the ways to send by turns.
         let ways = if self.n > 40 { &both[self.n % 2..][..1] } else { &both[..] };
         for (sending, seed) in ways.iter().copied() {
-            let member = |me: usize| {
-                let mut script = Script::default();
-                (self.script)(&mut script, Place::all(me, self.n));
-                let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
-                let mut output: Vec<Map> = (0..(self.outputs)(me)).map(|i| (self.before)(me, i)).collect();
-                if self.in_place {
-                    let both = output.len().max(input.len());
-                    output.resize(both, JUNK);
-                    output[..input.len()].copy_from_slice(&input);
-                }
-                let scratch = vec![JUNK; script.scratch];
-                (script, Values { buffers: [input, output, scratch], fold: self.fold() })
-            };
-            let model = Model::new((0..self.n).map(member).collect(), sending, self.in_place);
             let mut random = seed * 1000 + self.n as u64;
-            let pick = |len: usize| {
+            self.check_in_order(name, sending, |len| {
                 random = noise(random);
                 random as usize % len
-            };
-            let context = || format!("{name} among {} ({sending:?}, in place: {})", self.n, self.in_place);
-            let ends = model.run(pick).unwrap_or_else(|fault| panic!("{}: {fault}", context()));
-            for (me, end) in ends.iter().enumerate() {
-                for i in 0..(self.outputs)(me) {
-                    assert_eq!(
-                        end.buffers[1][i],
-                        (self.expected)(me, i),
-                        "{} member {me} element {i}",
-                        context()
-                    );
-                }
+            });
+        }
+    }
+
+    /// Checks it with this way to send; `pick` chooses which of so many members goes on.
+    ///
+    /// # Panics
+    /// As for [`check`](Self::check).
+    pub fn check_in_order(&self, name: &str, sending: Sending, pick: impl FnMut(usize) -> usize) {
+        let member = |me: usize| {
+            let mut script = Script::default();
+            (self.script)(&mut script, Place::all(me, self.n));
+            let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
+            let mut output: Vec<Map> = (0..(self.outputs)(me)).map(|i| (self.before)(me, i)).collect();
+            if self.in_place {
+                let both = output.len().max(input.len());
+                output.resize(both, JUNK);
+                output[..input.len()].copy_from_slice(&input);
+            }
+            let scratch = vec![JUNK; script.scratch];
+            (script, Values { buffers: [input, output, scratch], fold: self.fold() })
+        };
+        let model = Model::new((0..self.n).map(member).collect(), sending, self.in_place);
+        let context = || format!("{name} among {} ({sending:?}, in place: {})", self.n, self.in_place);
+        let ends = model.run(pick).unwrap_or_else(|fault| panic!("{}: {fault}", context()));
+        for (me, end) in ends.iter().enumerate() {
+            for i in 0..(self.outputs)(me) {
+                assert_eq!(
+                    end.buffers[1][i],
+                    (self.expected)(me, i),
+                    "{} member {me} element {i}",
+                    context()
+                );
             }
         }
     }
