@@ -9,8 +9,8 @@ fn program(name: &str) {
     program_with(name, &[]);
 }
 
-/// The same with these variables.
-fn program_with(name: &str, environment: &[(&str, &str)]) {
+/// The binary of a program, and the job that its comment describes, with these variables.
+fn job_of(name: &str, environment: &[(&str, &str)]) -> (std::path::PathBuf, Job) {
     let source = source(&format!("programs/{name}.c"));
     let binary = compile(std::slice::from_ref(&source), &[]);
     let tasks = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
@@ -19,6 +19,13 @@ fn program_with(name: &str, environment: &[(&str, &str)]) {
         let (name, value) = pair.split_once('=').expect("NAME=value");
         job = job.env(name, value);
     }
+    (binary, job)
+}
+
+/// The same with these variables.
+fn program_with(name: &str, environment: &[(&str, &str)]) {
+    let (binary, job) = job_of(name, environment);
+    let tasks = job.tasks;
     job.succeeds(&binary);
     if tasks > 2 {
         Job { tasks: 2, ..job.clone() }.succeeds(&binary);
@@ -39,6 +46,29 @@ programs! {
     atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
     late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, threads, transfers, vector_replies,
     vectors, watches, xfer,
+}
+
+/// The same over RDMA, each with as many tasks as its comment says. Not here: `conditions`, which
+/// is alone; `crowd`, `flood`, `lifecycle` and `long_puts`, which take long and whose subject is the
+/// same over every transport; and `memory`: where a thread does nothing but allocate and free, what
+/// it announces to peers leaves the other calls no room.
+mod rdma {
+    macro_rules! programs_over_rdma {
+        ($($name:ident),* $(,)?) => {$(
+            #[test]
+            fn $name() {
+                let (binary, job) = super::job_of(stringify!($name), &super::support::RDMA);
+                job.run(&binary).success();
+            }
+        )*};
+    }
+
+    programs_over_rdma! {
+        atomics, attributes, collectives, copies, ended, errors, exhausted, flags, handlers, held, huge, incomplete,
+        init_info, interrupts, itself, late, late_replies, leave, lock, msgpoll, outstanding, polling, purged,
+        recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
+        vector_replies, vectors, watches, xfer,
+    }
 }
 
 /// As in jobs of many tasks: the first message, put or atomic makes the contact.
