@@ -96,8 +96,9 @@ fn one(out: &mut String, candidate: &Candidate) {
         texts.push(format!("{} known after connecting", names.join(", ")));
     }
     field(out, "limits", &texts.join(", "));
-    if !note.is_empty() {
-        field(out, "note", note);
+    // A line for each statement.
+    for (at, part) in note.split("; ").filter(|part| !part.is_empty()).enumerate() {
+        field(out, if at == 0 { "note" } else { "" }, part);
     }
 }
 

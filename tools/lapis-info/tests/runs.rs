@@ -145,6 +145,30 @@ fn what_udp_knows_only_after_connecting_is_not_shown_as_zero() {
     assert!(limits.iter().any(|l| l[0] == "paths" && l[1].is_null()), "{limits:?}");
 }
 
+#[test]
+fn every_device_is_shown_with_whether_it_is_taken_and_why() {
+    let tcp = ("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm");
+    let of_rdma = |environment: &[(&str, &str)]| {
+        let (_, json, _) = info(&["--json", "--transports"], environment);
+        let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let candidates = facts["transports"]["candidates"].as_array().unwrap();
+        let rdma = candidates.iter().find(|c| c["name"] == "rdma").expect("the plugin is built");
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        text(&rdma["opened"]["note"]) + &text(&rdma["reason"])
+    };
+    let note = of_rdma(&[tcp, ("LAPIS_RDMA_ADDR", "127.0.0.1")]);
+    assert!(note.contains("; taken: tcp;ofi_rxm on lo"), "{note}");
+    assert!(note.contains("; registration: ") && note.contains("; order of messages: kept"), "{note}");
+    assert!(note.contains("; not taken, LAPIS_RDMA_PROVIDER names another: "), "{note}");
+    // What is refused altogether says what there is, too.
+    let none = of_rdma(&[tcp, ("LAPIS_RDMA_DOMAIN", "rxe9")]);
+    assert!(none.contains("LAPIS_RDMA_DOMAIN=rxe9"), "{none}");
+    assert!(none.contains("; not taken, LAPIS_RDMA_DOMAIN names others: tcp;ofi_rxm on "), "{none}");
+    // A line each for people.
+    let (_, out, _) = info(&["--transports"], &[tcp, ("LAPIS_RDMA_ADDR", "127.0.0.1")]);
+    assert!(out.lines().any(|line| line.trim() == "taken: tcp;ofi_rxm on lo"), "{out}");
+}
+
 /// The plugin in C of the examples, as a stranger would build it.
 fn echo() -> String {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/c-echo");

@@ -31,8 +31,9 @@ pub(crate) const PROVIDER: Variable = Variable {
 pub(crate) const DOMAIN: Variable = Variable {
     name: "LAPIS_RDMA_DOMAIN",
     help: "The device to use, as libfabric names it, such as mlx5_0, rxe0 or lo",
-    more: "Without it, the device that libfabric lists first, which is the nearest. Several, up to eight and with \
-           commas in between, are one rail each.",
+    more: "Without it, the nearest device (by the memory node of the processors that the task may use, then by PCI \
+           bridges) of the network that libfabric lists first. Several, up to eight and with commas in between, are one \
+           rail each.",
     ..PROVIDER
 };
 

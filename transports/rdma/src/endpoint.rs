@@ -1,5 +1,6 @@
 //! One open endpoint and the libfabric objects under it: all calls that move data.
 
+mod habits;
 mod one_sided;
 
 pub(crate) use one_sided::{Access, Local, Remote};

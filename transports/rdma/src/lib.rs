@@ -9,13 +9,14 @@
 //! | `library.rs` | loading libfabric; its few exported functions |
 //! | `declaration.rs` | cost, usage and variables |
 //! | `provider.rs`, `choice.rs` | which provider, domains and addresses are used, and how many |
+//! | `nearness.rs`, `survey.rs` | which devices are near; what there is and why it is taken or not |
 //! | `rail.rs` | one endpoint with what goes through it |
 //! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
 //! | `queue.rs` | the completion queue, and the descriptor to sleep on |
 //! | `waiter.rs` | sleeping |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
-//! | `endpoint/one_sided.rs` | its puts, gets and registrations |
+//! | `endpoint/one_sided.rs` | its puts, gets and registrations; `endpoint/habits.rs`: what it says of its provider |
 //! | `memory.rs`, `keys.rs` | registered memory; keys, by which peers name it |
 //! | `transfer.rs` | puts and gets under way |
 //! | `path.rs` | a path from a rail of ours to one of a peer's; messages that may have to go again |
@@ -50,6 +51,8 @@ mod links;
 #[cfg(libfabric)]
 mod memory;
 #[cfg(libfabric)]
+mod nearness;
+#[cfg(libfabric)]
 mod path;
 #[cfg(libfabric)]
 mod peers;
@@ -69,6 +72,8 @@ mod send;
 mod slots;
 #[cfg(libfabric)]
 mod stripes;
+#[cfg(libfabric)]
+mod survey;
 #[cfg(libfabric)]
 mod transfer;
 #[cfg(libfabric)]

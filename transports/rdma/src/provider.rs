@@ -4,17 +4,20 @@ use crate::address::MAX_RAILS;
 use crate::choice::Rails;
 use crate::declaration::{ADDRESS, DOMAIN, PROVIDER};
 use crate::ffi::{
-    FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL,
-    FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_READ, FI_REMOTE_READ,
-    FI_REMOTE_WRITE, FI_RM_ENABLED, FI_RMA, FI_THREAD_DOMAIN, FI_WRITE, fi_info,
+    FI_BUS_PCI, FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT,
+    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_READ,
+    FI_REMOTE_READ, FI_REMOTE_WRITE, FI_RM_ENABLED, FI_RM_UNSPEC, FI_RMA, FI_THREAD_DOMAIN, FI_THREAD_UNSPEC,
+    FI_WRITE, fi_info,
 };
 use crate::library::{Info, Library};
+use crate::nearness::{Here, Place, nearest_first};
+use crate::survey::Seen;
 use lapis_core::config::Variable;
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::{CStr, CString, c_char};
 
 /// What the user named.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// `LAPIS_RDMA_PROVIDER`: libfabric's name of it, such as `verbs` or `tcp;ofi_rxm`.
     pub(crate) provider: Option<String>,
@@ -50,6 +53,12 @@ impl Wanted {
 /// names them: over sockets or within a host other transports are faster.
 const ADAPTERS: &[&str] = &["verbs", "efa", "cxi", "opx", "psm3", "psm2", "usnic"];
 
+/// How wanted a provider is where none is named; `None` if it drives no adapter.
+pub(crate) fn rank_of(provider: &str) -> Option<usize> {
+    let core = provider.split(';').next().unwrap_or_default();
+    ADAPTERS.iter().position(|known| *known == core)
+}
+
 /// Finds the endpoint descriptions to use, one for each rail.
 pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, TransportError> {
     let (domains, addresses) = (&wanted.domains, &wanted.addresses);
@@ -57,7 +66,7 @@ pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, Tr
     if named == 0 && wanted.rails.are_several() {
         let part = Part { provider: &wanted.provider, domain: None, address: None };
         let found = part.find(library)?;
-        let devices = devices(part.best(&found)?);
+        let devices = nearest_devices(part.best(&found)?);
         let names: Vec<_> = devices.iter().map(|info| (domain_name(info), network_name(info))).collect();
         let chosen = wanted.rails.choose(&names).map_err(TransportError::Unreachable)?;
         return chosen.into_iter().map(|at| one_sided_or(library, &found, devices[at])).collect();
@@ -70,7 +79,7 @@ pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, Tr
         let (domain, address) = (nth(domains), nth(addresses));
         let part = Part { provider: &wanted.provider, domain: domain.as_ref(), address: address.as_ref() };
         let found = part.find(library)?;
-        let first = *part.best(&found)?.first().ok_or_else(no_adapter)?;
+        let first = *nearest_devices(part.best(&found)?).first().ok_or_else(no_adapter)?;
         one_sided_or(library, &found, first)
     };
     (0..count).map(rail).collect()
@@ -113,14 +122,12 @@ impl Part<'_> {
         if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
     }
 
-    /// Those of the best provider, the nearest device first as libfabric has them. Some providers
-    /// answer with others than the named device.
+    /// Those of the best provider, as libfabric has them. Some providers answer with others than the
+    /// named device.
     fn best<'a>(&self, found: &'a Info) -> Result<Vec<&'a fi_info>, TransportError> {
         let is_named = |info: &&fi_info| self.domain.is_none_or(|domain| *domain == domain_name(info));
         let rank = |info: &fi_info| {
-            let name = provider_name(info);
-            let core = name.split(';').next().unwrap_or_default();
-            let known = ADAPTERS.iter().position(|known| *known == core);
+            let known = rank_of(&provider_name(info));
             known.or_else(|| self.provider.is_some().then_some(ADAPTERS.len()))
         };
         let named = || found.iter().filter(is_named);
@@ -135,19 +142,72 @@ impl Part<'_> {
     }
 }
 
-/// One description for each device. The loopback device is none where there are others.
-fn devices(infos: Vec<&fi_info>) -> Vec<&fi_info> {
+/// One description for each device, the nearest of each network first. The loopback device is none
+/// where there are others.
+fn nearest_devices(infos: Vec<&fi_info>) -> Vec<&fi_info> {
     let Some(format) = infos.first().map(|info| info.addr_format) else { return Vec::new() };
-    let others = infos.iter().any(|info| domain_name(info) != "lo");
+    let fitting = || infos.iter().filter(|info| info.addr_format == format);
+    let others = fitting().any(|info| domain_name(info) != "lo");
     let mut devices: Vec<&fi_info> = Vec::new();
-    for info in infos {
+    for info in fitting() {
         let name = domain_name(info);
         let seen = devices.iter().any(|device| domain_name(device) == name);
-        if !seen && info.addr_format == format && !(others && name == "lo") {
+        if !(seen || others && name == "lo") {
             devices.push(info);
         }
     }
-    devices
+    let places: Vec<_> = devices.iter().map(|info| (network_name(info), place(info))).collect();
+    // Nothing is read from the system where there is no choice.
+    let order =
+        if places.len() < 2 { vec![0; places.len()] } else { nearest_first(&places, &Here::of_this_task()) };
+    order.into_iter().map(|at| devices[at]).collect()
+}
+
+/// Where a device is attached: by the address that its provider gives, or else by its name.
+fn place(info: &fi_info) -> Place {
+    // SAFETY: a description's adapter, if there is one, and its parts are libfabric's or null.
+    let bus = unsafe { info.nic.as_ref().and_then(|nic| nic.bus_attr.as_ref()) };
+    match bus.filter(|bus| bus.bus_type == FI_BUS_PCI) {
+        Some(bus) => {
+            // SAFETY: the type says which of the union's parts it is.
+            let pci = unsafe { bus.attr.pci };
+            Place::of_pci((pci.domain_id, pci.bus_id, pci.device_id, pci.function_id))
+        }
+        None => Place::of_name(&domain_name(info)),
+    }
+}
+
+/// What libfabric has, whether it suits or not.
+pub(crate) fn seen(library: &Library) -> Vec<Seen> {
+    let list = |fitting: bool| {
+        let mut hints = library.hints().ok()?;
+        fill(hints.first_mut(), None, None);
+        if !fitting {
+            let info = hints.first_mut();
+            (info.caps, info.mode) = (0, u64::MAX);
+            // SAFETY: an empty description has all its parts.
+            unsafe {
+                (*info.tx_attr).msg_order = 0;
+                (*info.rx_attr).msg_order = 0;
+                (*info.domain_attr).threading = FI_THREAD_UNSPEC;
+                (*info.domain_attr).resource_mgmt = FI_RM_UNSPEC;
+            }
+        }
+        let found = library.info(None, &hints).ok()?;
+        Some(found.iter().map(|info| (provider_name(info), domain_name(info))).collect::<Vec<_>>())
+    };
+    let fitting = list(true).unwrap_or_default();
+    let mut all = list(false).unwrap_or_default();
+    all.extend_from_slice(&fitting);
+    let mut seen: Vec<Seen> = Vec::new();
+    for (provider, device) in all {
+        let fits = fitting.contains(&(provider.clone(), device.clone()));
+        let one = Seen { provider, device, fits };
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
 }
 
 fn one_sided_or(library: &Library, found: &Info, info: &fi_info) -> Result<Info, TransportError> {

@@ -95,6 +95,8 @@ pub struct Rdma {
     /// Whether the provider tells by a descriptor that something came.
     sleeps: bool,
     library: (u32, u32),
+    /// What is said of the machine, in a job of one task.
+    about: String,
     /// Where a look for messages costs their senders time.
     rest: StreamRest,
     /// Whether this poll has looked for messages: else it hands on what an earlier one has found.
@@ -278,7 +280,8 @@ impl Transport for Rdma {
         let provider = self.rails[0].endpoint.provider();
         let gets = if self.gets { "" } else { ", no gets" };
         let (devices, rails) = (devices.join(", "), self.rail_summary());
-        let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}");
+        let about = &self.about;
+        let note = format!("{provider} on {devices} (libfabric {major}.{minor}){gets}{rails}{about}");
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
         caps.set(Caps::WAIT, self.sleeps);

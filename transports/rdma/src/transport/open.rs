@@ -13,6 +13,7 @@ use crate::provider::{self, Wanted};
 use crate::rail::Rail;
 use crate::rest::StreamRest;
 use crate::stripes::Stripes;
+use crate::survey;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError, Troubles};
@@ -22,7 +23,9 @@ use std::time::Instant;
 /// Opens as many rails as are wanted.
 pub(super) fn open(host: Host, params: &OpenParams<'_>) -> Result<(Rdma, RdmaWaiter), TransportError> {
     let library = Library::load()?;
-    let (rails, mut troubles) = rails(library, &host, params)?;
+    let wanted = Wanted::of(&host)?;
+    let (mut rails, mut troubles) = rails(library, &host, params, &wanted)?;
+    let about = about(library, params, &wanted, &mut rails);
     let devices = rails.iter().map(|rail| rail.endpoint.domain_name());
     let links = if rails.len() == 1 { Ok(Links::default()) } else { Links::watch(devices) };
     let links = links.unwrap_or_else(|e| {
@@ -32,15 +35,32 @@ pub(super) fn open(host: Host, params: &OpenParams<'_>) -> Result<(Rdma, RdmaWai
         troubles.push(FailoverTrouble::Unwatched, text);
         Links::default()
     });
-    finish(host, params, (library, rails), (links, troubles))
+    finish(host, params, (library, rails, about), (links, troubles))
+}
+
+/// What a job of one task says of the machine: whoever opens the transport to look at it gets it.
+fn about(library: Library, params: &OpenParams<'_>, wanted: &Wanted, rails: &mut [Rail]) -> String {
+    if params.tasks > 1 {
+        return String::new();
+    }
+    let taken: Vec<_> =
+        rails.iter().map(|rail| (rail.endpoint.provider(), rail.endpoint.domain_name())).collect();
+    let habits = rails.first_mut().map(|rail| rail.endpoint.habits());
+    habits.unwrap_or_default() + &survey::text(&provider::seen(&library), wanted, &taken)
 }
 
 fn rails(
     library: Library,
     host: &Host,
     params: &OpenParams<'_>,
+    wanted: &Wanted,
 ) -> Result<(Vec<Rail>, Troubles), TransportError> {
-    let infos = provider::choose(&library, &Wanted::of(host)?)?;
+    let infos = provider::choose(&library, wanted).map_err(|error| match error {
+        TransportError::Io(text) if params.tasks == 1 => {
+            TransportError::Io(text + &survey::text(&provider::seen(&library), wanted, &[]))
+        }
+        error => error,
+    })?;
     let descriptor = host.word(&DESCRIPTOR)? != Some("no");
     let mut rails = Vec::with_capacity(infos.len());
     for (at, info) in infos.into_iter().enumerate() {
@@ -65,7 +85,7 @@ fn rails(
 fn finish(
     host: Host,
     params: &OpenParams<'_>,
-    (library, mut rails): (Library, Vec<Rail>),
+    (library, mut rails, about): (Library, Vec<Rail>, String),
     (links, troubles): (Links, Troubles),
 ) -> Result<(Rdma, RdmaWaiter), TransportError> {
     let me = End { task: params.task, nonce: nonce()? };
@@ -117,6 +137,7 @@ fn finish(
         napping: false,
         sleeps,
         library: library.version(),
+        about,
         rest,
         looked: false,
     };
