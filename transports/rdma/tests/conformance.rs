@@ -43,3 +43,10 @@ const RXD: Options = &[("LAPIS_RDMA_PROVIDER", "udp;ofi_rxd"), ("LAPIS_RDMA_ADDR
 mod rxd {
     lapis_conformance::conformance_tests!(together: lapis_rdma::table(), options: crate::RXD);
 }
+
+/// libfabric's first provider for machines without adapters, which has a thread of its own.
+const SOCKETS: Options = &[("LAPIS_RDMA_PROVIDER", "sockets"), ("LAPIS_RDMA_ADDR", "127.0.0.1")];
+
+mod sockets {
+    lapis_conformance::conformance_tests!(processes: lapis_rdma::table(), options: crate::SOCKETS);
+}
