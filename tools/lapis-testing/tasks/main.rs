@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         "little-address-space" => {
             limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| talk::all_to_all())
         }
+        "memory-used" => limits::memory_used(),
         "frugal" => limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| limits::frugal()),
         "no-attach" => {
             limits::refuse_attach().and_then(|()| talk::all_to_all()).and_then(|()| memory::one_sided())
