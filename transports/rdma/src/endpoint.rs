@@ -1,6 +1,7 @@
 //! One open endpoint and the libfabric objects under it: all calls that move data.
 
 mod habits;
+mod limits;
 mod one_sided;
 
 pub(crate) use one_sided::{Access, Local, Remote};
@@ -115,10 +116,11 @@ impl Endpoint {
             return Ok(());
         }
         Err(TransportError::Io(format!(
-            "{what} of provider {}, domain {}: {}",
+            "{what} of provider {}, domain {}: {}{}",
             self.provider(),
             self.domain_name(),
-            self.library.text(-code)
+            self.library.text(-code),
+            limits::hint(-code)
         )))
     }
 

@@ -16,7 +16,7 @@
 //! | `waiter.rs` | sleeping |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
-//! | `endpoint/one_sided.rs` | its puts, gets and registrations; `endpoint/habits.rs`: what it says of its provider |
+//! | `endpoint/one_sided.rs` | its puts, gets and registrations; `endpoint/habits.rs`: what it says of its provider; `endpoint/limits.rs`: what to do where memory is refused |
 //! | `memory.rs`, `keys.rs` | registered memory; keys, by which peers name it |
 //! | `transfer.rs` | puts and gets under way |
 //! | `path.rs` | a path from a rail of ours to one of a peer's; messages that may have to go again |
