@@ -74,6 +74,19 @@ pub unsafe fn copy(access: Access, pid: i32, local: *mut u8, remote: u64, len: u
     Ok(())
 }
 
+/// Whether the process of a landmark, which was [probed](probe) once, is still there, as far as can
+/// be told: another one may have its number by now. One system call.
+#[must_use]
+pub fn is_there(there: &Landmark) -> bool {
+    let mut word = 0u64;
+    // SAFETY: `word` has eight bytes that may be written.
+    match unsafe { copy(Access::Read, there.pid, (&raw mut word).cast(), there.nonce_at, 8) } {
+        Ok(()) => word == there.nonce,
+        // A refusal says nothing, and the copy that follows meets it, too.
+        Err(e) => !matches!(e.raw_os_error(), Some(libc::ESRCH | libc::EFAULT)),
+    }
+}
+
 /// Tries both ways on the process of a landmark. `mark` is what is written.
 ///
 /// # Errors
@@ -130,6 +143,8 @@ mod tests {
         }
         // SAFETY: the word is alive; the kernel wrote to it.
         assert_eq!(unsafe { (&raw const scratch).read_volatile() }, 77);
+        assert!(is_there(&there) && !is_there(&Landmark { nonce: 1, ..there }));
+        assert!(!is_there(&Landmark { nonce_at: 8, ..there }), "nothing is there");
         let why = probe(&Landmark { nonce: 1, ..there }, 78).expect_err("another nonce");
         assert!(why.contains("wrong process"), "{why}");
         // SAFETY: the word is alive; nobody may have written to it since.

@@ -370,6 +370,18 @@ impl Shm {
         }
     }
 
+    /// Whether a peer that was open has ended or closed its end. One system call.
+    pub(crate) fn is_gone(&self, dense: usize) -> bool {
+        let peer = &self.peers[dense];
+        let Some(segment) = &peer.segment else { return true };
+        has_closed(segment)
+            || match &peer.pidfd {
+                Some(pidfd) => sys::readable(pidfd.as_raw_fd()),
+                // Whoever has its number now has not its nonce.
+                None => !lapis_cross_memory::is_there(&landmark(segment, peer.base, peer.pid)),
+            }
+    }
+
     /// Notes that a peer is gone. The event follows when everything it had sent was delivered.
     #[cold]
     pub(crate) fn lost(&mut self, dense: usize) {
@@ -420,13 +432,17 @@ fn has_closed(segment: &Segment) -> bool {
     segment.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
 }
 
-/// Tries cross-memory attach both ways on the peer; says why not.
-fn probe(segment: &Segment, base: u64, pid: i32) -> Result<(), String> {
-    let there = Landmark {
+/// By what a peer's process is told from others.
+fn landmark(segment: &Segment, base: u64, pid: i32) -> Landmark {
+    Landmark {
         pid,
         nonce_at: base.wrapping_add(NONCE_AT as u64),
         scratch_at: base.wrapping_add(SCRATCH_AT as u64),
         nonce: segment.header().nonce.load(Ordering::Relaxed),
-    };
-    lapis_cross_memory::probe(&there, sys::random() | 1)
+    }
+}
+
+/// Tries cross-memory attach both ways on the peer; says why not.
+fn probe(segment: &Segment, base: u64, pid: i32) -> Result<(), String> {
+    lapis_cross_memory::probe(&landmark(segment, base, pid), sys::random() | 1)
 }

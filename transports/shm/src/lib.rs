@@ -62,8 +62,11 @@
 //!   address space is limited both shrink, and where a peer's heap does not fit its memory is
 //!   reached by messages and cross-memory attach only.
 //! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
-//! * A process number that is reused within the millisecond before a peer's death is noticed could
-//!   make a zero-copy operation hit another process of the same user.
+//! * Cross-memory attach names a process by its number. Before each copy, which core makes in
+//!   pieces of at most 1 MiB, we ask whether the peer's process has ended: by its pidfd, or, where
+//!   descriptors are too scarce for one, by reading its nonce. Only if the process ends, is waited
+//!   for, and its number is given to another process of the same user, all between this question
+//!   and the copy's system call, is that one hit.
 //! * After `fork` the child must not use the parent's instance; dropping it there is harmless.
 //!
 //! # Environment

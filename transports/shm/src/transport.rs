@@ -116,6 +116,13 @@ impl Shm {
         if self.no_attach.is_some() {
             return Status::Unsupported;
         }
+        // The kernel knows processes by their numbers, and gives the number of one that has ended
+        // to another. Nobody may have looked at the peer for long.
+        if self.is_gone(dense) {
+            self.lost(dense);
+            return Status::PeerDown;
+        }
+        let peer = &self.peers[dense];
         // SAFETY: the caller of the transport promises that the local range is valid.
         match unsafe { cross_memory::copy(access, peer.pid, local.ptr, remote.addr, local.len) } {
             Ok(()) => Status::Done,

@@ -63,6 +63,23 @@ fn child() {
             let _task = join();
             hear();
         }
+        "puts" => puts(join()),
+        "puts-unwatched" => {
+            // So few descriptors that none is kept for a peer's process.
+            limit(libc::RLIMIT_NOFILE, 36);
+            let task = join();
+            let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let watched = fds.filter(|fd| {
+                std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().contains("pidfd"))
+            });
+            assert_eq!(watched.count(), 0, "the peer is watched");
+            puts(task);
+        }
+        "closes" => {
+            drop(join());
+            tell("closed");
+            hear();
+        }
         other => panic!("unknown role {other}"),
     }
 }
@@ -195,6 +212,112 @@ fn sleep(mut task: Task) {
         }
     }
     tell(&format!("{} {}", start.elapsed().as_millis(), cpu() - used));
+}
+
+/// Copies to and from the address heard, in the process of task 1, which is no more; then waits for
+/// the news of its end.
+fn puts(mut task: Task) {
+    tell("ready");
+    let mut bytes = [7u8; 4096];
+    let remote = RemoteAddr { addr: hear().parse().unwrap(), key: 0 };
+    let local = RawSlice { ptr: bytes.as_mut_ptr(), len: bytes.len() };
+    // SAFETY: the bytes are there, and may be written.
+    let put = unsafe { task.t.put_zcopy(1, local, remote, 0) };
+    // SAFETY: the bytes are there, and may be written.
+    let get = unsafe { task.t.get_zcopy(1, local, remote, 0) };
+    tell(&format!("{put:?} {get:?}"));
+    let mut down = 0;
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
+    while down == 0 {
+        poll(&mut task.t, &mut |e| {
+            assert_eq!((e.kind, e.peer), (EventKind::PeerDown as u32, 1));
+            down += 1;
+        });
+        assert!(!patience.is_over(), "the end of task 1 was not reported");
+    }
+    tell("down");
+}
+
+/// A process that was started under a number chosen, and does nothing. Killed when dropped.
+struct Namesake(libc::pid_t);
+
+impl Namesake {
+    /// `None` where the system does not let us choose (`CAP_CHECKPOINT_RESTORE`).
+    fn start(pid: libc::pid_t) -> Option<Self> {
+        let wanted = [pid];
+        // SAFETY: plain data.
+        let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+        args.exit_signal = libc::SIGCHLD as u64;
+        args.set_tid = wanted.as_ptr().expose_provenance() as u64;
+        args.set_tid_size = 1;
+        // SAFETY: as `fork`; the child makes system calls only.
+        let made = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) };
+        if made == 0 {
+            // SAFETY: calls without pointers. Should this test be killed, the child is, too.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+        if made < 0 {
+            let e = std::io::Error::last_os_error();
+            eprintln!("SKIPPED: no process can be started under a number chosen: {e}");
+            return None;
+        }
+        assert_eq!(made, pid.into());
+        Some(Self(pid))
+    }
+}
+
+impl Drop for Namesake {
+    fn drop(&mut self) {
+        // SAFETY: the process is our child and not waited for yet.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_copied_to_a_process_that_got_the_number_of_a_peer() {
+    for role in ["puts", "puts-unwatched"] {
+        let mut job = Job::start("namesake", &[role, "idle"], |_, c| {
+            c.env("LAPIS_SHM_CONTACT", "need");
+        });
+        job.connect().unwrap();
+        assert_eq!(job.line(0), "ready");
+        let pid = job.children[1].id() as libc::pid_t;
+        job.children[1].kill().unwrap();
+        assert_eq!(job.wait(1).signal(), Some(libc::SIGKILL));
+        // The namesake has a copy of this page, at the same address.
+        let page = vec![0u8; 4096];
+        let Some(namesake) = Namesake::start(pid) else { return };
+        job.say(0, &page.as_ptr().expose_provenance().to_string());
+        assert_eq!(job.line(0), "PeerDown PeerDown", "{role}");
+        let mut there = vec![1u8; page.len()];
+        let local = libc::iovec { iov_base: there.as_mut_ptr().cast(), iov_len: there.len() };
+        let remote = libc::iovec { iov_base: page.as_ptr().cast_mut().cast(), iov_len: page.len() };
+        // SAFETY: the local range is valid; the kernel checks the other.
+        let n = unsafe { libc::process_vm_readv(namesake.0, &raw const local, 1, &raw const remote, 1, 0) };
+        assert_eq!(n, page.len() as isize);
+        assert_eq!(there, page, "{role}: a stranger's memory was overwritten");
+        assert_eq!(job.line(0), "down");
+        assert!(job.wait(0).success());
+    }
+}
+
+#[test]
+fn nothing_is_copied_to_a_peer_that_has_closed_its_end() {
+    let mut job = Job::start("closed", &["puts", "closes"], |_, _| ());
+    job.connect().unwrap();
+    assert_eq!((job.line(0), job.line(1)), ("ready".to_owned(), "closed".to_owned()));
+    job.say(0, "65536");
+    assert_eq!(job.line(0), "PeerDown PeerDown");
+    assert_eq!(job.line(0), "down");
+    assert!(job.wait(0).success());
 }
 
 fn run(what: &str, roles: &[&str]) {
