@@ -279,7 +279,7 @@ impl Shm {
                 && m.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         });
         let Some(member) = member else {
-            return Err(TransportError::Exhausted(format!(
+            return Err(TransportError::Unreachable(format!(
                 "task {task} has {} senders already",
                 header.members.len()
             )));

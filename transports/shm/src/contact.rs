@@ -60,11 +60,20 @@ impl Shm {
     }
 
     /// As [`contact`](Self::contact), for an operation that names the peer; what to answer if there
-    /// is none.
+    /// is none. A shortage of descriptors or memory may pass, and says nothing of the peer.
     #[cold]
     pub(crate) fn meet_now(&mut self, dense: usize) -> Result<(), Status> {
         self.contact(dense).map_err(|e| {
-            self.host.error(format_args!("no contact to task {}: {e}", self.peers[dense].address.task));
+            let task = self.peers[dense].address.task;
+            if matches!(e, TransportError::Exhausted(_)) {
+                if !std::mem::replace(&mut self.told_shortage, true) {
+                    self.host.warn(format_args!(
+                        "no contact to task {task} yet: {e}. What is sent to it waits; this is said once"
+                    ));
+                }
+                return Status::Again;
+            }
+            self.host.error(format_args!("no contact to task {task}: {e}"));
             Status::Io
         })
     }

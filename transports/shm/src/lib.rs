@@ -67,6 +67,8 @@
 //!   descriptors are too scarce for one, by reading its nonce. Only if the process ends, is waited
 //!   for, and its number is given to another process of the same user, all between this question
 //!   and the copy's system call, is that one hit.
+//! * Where descriptors or memory run out at a first contact, what is sent waits until there are
+//!   some; a warning says so once.
 //! * After `fork` the child must not use the parent's instance; dropping it there is harmless.
 //!
 //! # Environment

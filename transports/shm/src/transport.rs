@@ -49,6 +49,8 @@ pub struct Shm {
     /// Why cross-memory attach is not used.
     pub(crate) no_attach: Option<String>,
     pub(crate) membarrier: bool,
+    /// The user knows that contacts wait for descriptors or memory.
+    pub(crate) told_shortage: bool,
     /// Looks at the peers since interrupts were turned off, as long as senders still pay for them.
     pub(crate) calm: u32,
     pub(crate) mailboxes: Mailboxes,
@@ -211,6 +213,7 @@ impl Transport for Shm {
             no_attach: (copying == Copying::Double)
                 .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
+            told_shortage: false,
             calm: 0,
             mailboxes: Mailboxes::default(),
             heap: Heap::new(heap),

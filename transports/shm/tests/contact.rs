@@ -115,3 +115,57 @@ fn a_file_without_the_right_nonce_is_no_peers_memory() {
     assert_eq!(a.am_short(2, b"hello", b""), Status::PeerDown);
     assert_eq!(mapped(), before, "the file was mapped all the same");
 }
+
+/// Opens files until no descriptor is left.
+fn use_up_descriptors() -> Vec<std::fs::File> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid struct.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_cur.min(512);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
+    std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect()
+}
+
+#[test]
+fn a_moment_without_descriptors_puts_the_first_contact_off() {
+    let mut job = local_job("fds", MANY);
+    let files = use_up_descriptors();
+    let (mut byte, to) = (7u8, [0u8; 1]);
+    let local = RawSlice { ptr: &raw mut byte, len: 1 };
+    let remote = RemoteAddr { addr: to.as_ptr().expose_provenance() as u64, key: 0 };
+    for _ in 0..3 {
+        assert_eq!(job[3].0.am_short(7, b"anybody?", b""), Status::Again);
+        assert!(job[3].0.window(7).is_none());
+        // SAFETY: the byte is there; nothing is copied.
+        let status = unsafe { job[3].0.put_zcopy(7, local, remote, 0) };
+        assert_eq!(status, Status::Again);
+    }
+    // The other side finds a sender whom it can't get to know yet, and reads what comes.
+    drop(files);
+    one_message(&mut job, 3, 7);
+    one_message(&mut job, 7, 3);
+    assert!(job[3].0.window(7).is_some());
+    let log = LOG.lock().unwrap();
+    let told: Vec<_> = log.iter().filter(|line| line.contains("RLIMIT_NOFILE")).collect();
+    assert!(matches!(told[..], [line] if line.starts_with("2 ")), "{told:?}");
+}
+
+#[test]
+fn a_message_is_read_though_there_is_no_descriptor_to_meet_its_sender() {
+    let mut job = local_job("fds-in", MANY);
+    let m = message(3, 5, 40);
+    assert_eq!(job[3].0.am_short(7, &m, b""), Status::Done);
+    let files = use_up_descriptors();
+    let mut got = Vec::new();
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
+    while got.is_empty() {
+        poll(&mut job[7].0, &mut |e| got.push((e.peer, bytes(e))));
+        assert!(!patience.is_over(), "the message did not come");
+    }
+    assert_eq!(got, [(3, m)]);
+    assert_eq!(job[7].0.am_short(3, b"answer", b""), Status::Again);
+    drop(files);
+    one_message(&mut job, 7, 3);
+}
