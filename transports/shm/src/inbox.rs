@@ -90,6 +90,8 @@ pub(crate) struct Inbox {
     place: [u8; LANES],
     many: ManyRx,
     many_used: bool,
+    /// The next poll begins with the shared ring, for which lanes left no room.
+    shared_first: bool,
     /// The lanes that core reads itself.
     direct: Box<Direct>,
     /// By member number: the peer's place, or `u32::MAX`.
@@ -118,6 +120,7 @@ impl Inbox {
             // SAFETY: the segment lives as long as this.
             many: unsafe { ManyRx::attach(layout::shared(segment.base())) },
             many_used: false,
+            shared_first: false,
             direct: Box::new(Direct(UnsafeCell::new(ReceiveLanes::none()))),
             members: Vec::new(),
             dying: Vec::new(),
@@ -157,13 +160,36 @@ impl Inbox {
         self.segment.header().claims.0.load(Ordering::Acquire)
     }
 
-    fn collect_marked(&mut self, events: &mut [Event], broken: &mut Option<Broken>) -> usize {
+    /// Moves what waits in lanes into `events[from..]`; answers the new number.
+    #[inline(always)]
+    fn collect_lanes(&mut self, events: &mut [Event], from: usize, broken: &mut Option<Broken>) -> usize {
+        if self.marked {
+            return self.collect_marked(events, from, broken);
+        }
+        let mut n = from;
+        let lanes = self.lanes.len();
+        let mut i = self.next;
+        for _ in 0..lanes {
+            if i >= lanes {
+                i = 0;
+            }
+            n = self.lanes[i].collect(events, n, broken);
+            i += 1;
+            if n == events.len() {
+                self.next = i;
+                break;
+            }
+        }
+        n
+    }
+
+    fn collect_marked(&mut self, events: &mut [Event], from: usize, broken: &mut Option<Broken>) -> usize {
         let bitmap = &self.segment.header().bitmap.0;
         if bitmap.load(Ordering::Relaxed) != 0 {
             // SYNC: pairs with the senders' `fetch_or`: the slots are there.
             self.pending |= bitmap.swap(0, Ordering::AcqRel);
         }
-        let mut n = 0;
+        let mut n = from;
         // From `next` upwards, then from 0.
         let mut todo = self.pending.rotate_right(self.next as u32);
         while todo != 0 && n < events.len() {

@@ -4,6 +4,7 @@ mod common;
 use common::*;
 use lapis_core::transport::*;
 use lapis_patience::Patience;
+use lapis_shm::Shm;
 use std::time::{Duration, Instant};
 
 fn silent(e: &Event) {
@@ -399,74 +400,4 @@ fn jobs_contexts_and_secrets_are_kept_apart() {
     }
     assert_eq!(a.am_short(1, &[1], &[]), Status::Again);
     assert!(LOG.lock().unwrap().iter().any(|l| l.contains("authenticator")));
-}
-
-use lapis_shm::Shm;
-
-#[test]
-fn many_senders_share_one_receiver() {
-    // More than lanes: some go through the shared ring; enough to use the bitmap.
-    const TASKS: u32 = 70;
-    let name = job_name("many");
-    let mut all: Vec<_> = (0..TASKS).map(|t| try_open(t, TASKS, 0, 0, &name).unwrap()).collect();
-    let hub = all[0].0.address();
-    let addresses: Vec<_> = all.iter().map(|(t, _)| t.address()).collect();
-    for (peer, address) in addresses.iter().enumerate().skip(1) {
-        all[0].0.connect(peer as u32, address).unwrap();
-        all[peer].0.connect(0, &hub).unwrap();
-    }
-    settle(&mut all.iter_mut().map(|(t, _)| t).collect::<Vec<_>>());
-    let (root, rest) = all.split_at_mut(1);
-    let root = &mut root[0].0;
-    let mut seen = vec![0u64; TASKS as usize];
-    let mut on = |e: &Event| {
-        let (from, number) = parse(&bytes(e));
-        assert_eq!((from, number), (e.peer, seen[from as usize]));
-        seen[from as usize] += 1;
-    };
-    for number in 0..400u64 {
-        for (i, (t, _)) in rest.iter_mut().enumerate() {
-            let from = i as u32 + 1;
-            let len = [12, 40, 56, 57, 900, 16384][(number as usize + i) % 6];
-            let m = message(from, number, len);
-            while t.am_packed(0, len, &mut |into| into.copy_from_slice(&m)) == Status::Again {
-                poll(root, &mut on);
-            }
-            assert_eq!(root.am_short(from, &[9], &[]), Status::Done);
-            let mut n = 0;
-            poll(t, &mut |_| n += 1);
-            assert_eq!(n, 1);
-        }
-        poll(root, &mut on);
-    }
-    while poll(root, &mut on) > 0 {}
-    assert!(seen[1..].iter().all(|&n| n == 400), "{seen:?}");
-}
-
-/// The mailbox line of a pair lies beside the lane of one of them. The other one may have come too
-/// late for a lane.
-#[test]
-fn answers_arrive_where_one_task_of_a_pair_has_a_lane_and_the_other_has_none() {
-    const LANES: u32 = 64;
-    let name = job_name("late");
-    let last = LANES + 1;
-    let mut all: Vec<_> = (0..=last).map(|t| try_open(t, last + 1, 0, 0, &name).unwrap()).collect();
-    let addresses: Vec<_> = all.iter().map(|(t, _)| t.address()).collect();
-    // All but task 0 take the lanes of the last task; then task 0 comes.
-    for task in (1..last).chain([0]) {
-        let (t, last) = (task as usize, last as usize);
-        all[t].0.connect(last as u32, &addresses[last]).unwrap();
-        all[last].0.connect(task, &addresses[t]).unwrap();
-        let [one, two] = all.get_disjoint_mut([t, last]).unwrap();
-        settle(&mut [&mut one.0, &mut two.0]);
-    }
-    for number in 0..3u64 {
-        for (from, to) in [(last, 0), (0, last)] {
-            let [sender, receiver] = all.get_disjoint_mut([from as usize, to as usize]).unwrap();
-            assert_eq!(send(&mut sender.0, to, &message(from, number, 16), &mut silent), Status::Done);
-            let mut got = Vec::new();
-            poll(&mut receiver.0, &mut |e| got.push(parse(&bytes(e))));
-            assert_eq!(got, [(from, number)], "to task {to}");
-        }
-    }
 }

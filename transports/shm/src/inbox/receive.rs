@@ -27,33 +27,38 @@ impl Shm {
         if !self.inbox.dying.is_empty() {
             n = self.report_the_dead(events);
         }
-        let inbox = &mut self.inbox;
         let mut broken = None;
-        if !inbox.marked {
-            let lanes = inbox.lanes.len();
-            let mut i = inbox.next;
-            for _ in 0..lanes {
-                if i >= lanes {
-                    i = 0;
-                }
-                n = inbox.lanes[i].collect(events, n, &mut broken);
-                i += 1;
-                if n == events.len() {
-                    inbox.next = i;
-                    break;
-                }
-            }
+        n = if self.inbox.many_used {
+            self.collect_lanes_and_shared(events, n, &mut broken)
         } else {
-            n = inbox.collect_marked(events, &mut broken);
-        }
-        if inbox.many_used {
-            n = self.collect_shared(events, n, &mut broken);
-            self.inbox.publish_shared_ring();
-        }
+            self.inbox.collect_lanes(events, n, &mut broken)
+        };
         self.inbox.polls -= 1;
         if self.inbox.polls == 0 || broken.is_some() {
             self.housekeeping(broken);
         }
+        n
+    }
+
+    /// Lanes and shared ring. Where lanes leave no room for the shared ring, it comes first the next
+    /// time, so that neither starves the other.
+    #[inline(never)]
+    fn collect_lanes_and_shared(
+        &mut self,
+        events: &mut [Event],
+        from: usize,
+        broken: &mut Option<Broken>,
+    ) -> usize {
+        let mut n = from;
+        if std::mem::take(&mut self.inbox.shared_first) {
+            n = self.collect_shared(events, n, broken);
+            n = self.inbox.collect_lanes(events, n, broken);
+        } else {
+            n = self.inbox.collect_lanes(events, n, broken);
+            self.inbox.shared_first = n == events.len();
+            n = self.collect_shared(events, n, broken);
+        }
+        self.inbox.publish_shared_ring();
         n
     }
 
