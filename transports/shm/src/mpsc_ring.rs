@@ -128,6 +128,26 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
     }
 }
 
+/// The header of `pos`, if somebody has claimed its slot in this lap.
+///
+/// # Safety
+/// `slot` is alive.
+unsafe fn claimed_header(slot: *const Slot, pos: u64) -> Option<u64> {
+    // SYNC: pairs with the Release store of `publish` and with claims.
+    // SAFETY: the caller's promise.
+    let head = unsafe { (*slot).head.load(Ordering::Acquire) };
+    (head as u32 == pos.wrapping_add(1) as u32).then_some(head)
+}
+
+/// Whether the message of `pos` is there. A slot that is only claimed has nothing to read.
+///
+/// # Safety
+/// `slot` is alive.
+pub(crate) unsafe fn is_ready(slot: *const Slot, pos: u64) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { claimed_header(slot, pos) }.is_some_and(|head| head & READY != 0)
+}
+
 /// One message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
@@ -161,10 +181,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
     }
 
     fn load(&self) -> Option<u64> {
-        // SYNC: pairs with the Release store of `publish` and with claims.
         // SAFETY: the slot is alive.
-        let head = unsafe { (*self.slot()).head.load(Ordering::Acquire) };
-        (head as u32 == self.next.wrapping_add(1) as u32).then_some(head)
+        unsafe { claimed_header(self.slot(), self.next) }
     }
 
     /// Whether a message waits, or a hole that `dead` lets us step over.

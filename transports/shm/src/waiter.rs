@@ -3,6 +3,7 @@
 use crate::handshake;
 use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
 use crate::mailbox_lines::Watched;
+use crate::mpsc_ring::is_ready;
 use crate::segment::Segment;
 use crate::sys::{self, io_error};
 use crate::wake::{self, Attention, Sleeper};
@@ -130,7 +131,7 @@ impl Notifier {
         let next = progress.shared.load(Ordering::Relaxed);
         // SAFETY: the ring exists as long as the segment does, and the index is masked.
         let full = unsafe {
-            Slot::holds(layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS), next)
+            is_ready(layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS), next)
         };
         next != u64::MAX && full || self.mailboxes.unread()
     }

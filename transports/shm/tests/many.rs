@@ -5,7 +5,7 @@ use common::*;
 use lapis_core::transport::*;
 use lapis_patience::Patience;
 use lapis_shm::{Shm, ShmWaiter};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn silent(e: &Event) {
     panic!("nothing was to arrive: {e:?}");
@@ -56,6 +56,31 @@ fn neither_lanes_nor_the_shared_ring_starve_while_both_have_more_than_a_poll_tak
     }
     let share = POLLS * events.len() / 4;
     assert!(seen.iter().all(|&n| n > share), "{seen:?} messages from lanes and from the shared ring");
+}
+
+#[test]
+fn a_slot_that_is_claimed_and_not_yet_filled_keeps_nobody_awake() {
+    let mut all = hub("claimed", LANES + 2);
+    let (root, rest) = all.split_at_mut(1);
+    let (root, waiter) = &mut root[0];
+    root.set_interrupts(true);
+    while poll(root, &mut silent) > 0 || root.arm() == Status::Again {}
+    let last = &mut rest.last_mut().unwrap().0;
+    let m = message(LANES + 1, 1, 40);
+    const NAP: Duration = Duration::from_millis(20);
+    let mut slept = Duration::ZERO;
+    let status = last.am_packed(0, m.len(), &mut |into| {
+        // Between the claim and the publication.
+        assert_eq!(root.arm(), Status::Done);
+        let start = Instant::now();
+        waiter.wait(NAP.as_nanos() as u64);
+        slept = start.elapsed();
+        into.copy_from_slice(&m);
+    });
+    assert_eq!(status, Status::Done);
+    assert!(slept >= NAP, "the sleep ended after {slept:?}, though nothing could be read");
+    assert_eq!(root.arm(), Status::Again, "the message is there now");
+    assert_eq!(poll(root, &mut |e| assert_eq!(parse(&bytes(e)), (LANES + 1, 1))), 1);
 }
 
 #[test]
