@@ -46,12 +46,14 @@ pub fn light(fences: bool) {
     }
 }
 
-/// The half of who wants to be woken, between its store and its look.
-pub fn heavy() {
-    // It can't fail where `register` succeeded; where it did not, the others put fences.
-    imp::call(false);
+/// The half of who wants to be woken, between its store and its look. Whether the system call
+/// worked: it can't fail where [`register`] succeeded, unless a filter forbids this half only;
+/// where it does not work, the others put fences.
+pub fn heavy() -> bool {
+    let worked = imp::call(false);
     // SYNC: pairs with `light`.
     fence(Ordering::SeqCst);
+    worked
 }
 
 #[cfg(all(test, loom))]

@@ -369,7 +369,7 @@ fn sleeping(have_membarrier: bool, interrupts: bool) {
             })
         })
         .collect();
-    // SYNC: the model of membarrier is a full fence here and in `light_barrier`.
+    // SYNC: the model of membarrier is a full fence here and in `look`.
     let armed = sleeper.arm(|| fence(Ordering::SeqCst));
     // SYNC: as `is_full`.
     let seen = flag.load(Ordering::Acquire);

@@ -100,21 +100,6 @@ pub(crate) unsafe fn futex_wake(word: *const u32) {
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX, 0usize, 0usize, 0) };
 }
 
-const MEMBARRIER_GLOBAL_EXPEDITED: i32 = 1 << 1;
-const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
-
-/// Lets other tasks' [`membarrier`] reach this process. False: this kernel can't.
-pub(crate) fn membarrier_register() -> bool {
-    // SAFETY: a call without pointers.
-    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
-}
-
-/// A full barrier in every running registered process.
-pub(crate) fn membarrier() -> bool {
-    // SAFETY: a call without pointers.
-    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
-}
-
 /// A descriptor for a process.
 pub(crate) fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: a call without pointers.

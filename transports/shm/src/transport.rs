@@ -14,7 +14,7 @@ use crate::sys::{self, io_error};
 use crate::waiter::{Notifier, ShmWaiter};
 use crate::wake::CLOSED;
 use lapis_copies::{Copies, of_host};
-use lapis_core::sync::{Arc, Ordering};
+use lapis_core::sync::{Arc, Ordering, membarrier};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
 use lapis_cross_memory::{self as cross_memory, Access};
@@ -179,7 +179,7 @@ impl Transport for Shm {
         let name = socket_name(params, &key, owner);
         let (segment, file) = Segment::create(&host, params.task, params.tasks, heap)?;
         let segment = Arc::new(segment);
-        let membarrier = sys::membarrier_register() && sys::membarrier();
+        let membarrier = membarrier::register() && membarrier::heavy();
         let listener = handshake::listen(&name)
             .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
         let notifier = Notifier::new(Arc::clone(&segment), name.clone(), params.interrupts, membarrier)?;

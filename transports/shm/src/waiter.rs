@@ -8,7 +8,7 @@ use crate::segment::Segment;
 use crate::sys::{self, io_error};
 use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
-use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
+use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::lane::{Slot, index};
 use lapis_core::transport::{TransportError, Waiter};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -139,7 +139,7 @@ impl Notifier {
     /// The barrier that makes senders' light ones count.
     pub(crate) fn barrier(&self) {
         if self.membarrier {
-            sys::membarrier();
+            membarrier::heavy();
         }
     }
 

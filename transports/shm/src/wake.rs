@@ -7,7 +7,7 @@
 //! `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such
 //! call, [`FENCE`] tells senders to pay for a real fence instead.
 
-use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence, membarrier};
 
 /// Senders must put a full fence between message and this word.
 pub(crate) const FENCE: u32 = 1;
@@ -32,25 +32,14 @@ pub(crate) struct Attention {
     pub(crate) on_descriptor: AtomicU32,
 }
 
-/// The sender's half of the asymmetric barrier.
-#[inline(always)]
-pub(crate) fn light_barrier() {
-    #[cfg(not(loom))]
-    // SYNC: pairs with the receiver's membarrier (`Sleeper::arm`), which turns this into a full
-    // fence when it matters.
-    lapis_core::sync::compiler_fence(Ordering::SeqCst);
-    #[cfg(loom)]
-    // SYNC: the model of the above: a membarrier behaves as if this were a full fence.
-    fence(Ordering::SeqCst);
-}
-
 /// The sender's look at the word, after publishing.
 ///
 /// # Safety
 /// `line` is alive.
 #[inline(always)]
 pub(crate) unsafe fn look(line: *const Attention) -> u32 {
-    light_barrier();
+    // Pairs with the membarrier of `Sleeper::arm`. The model has none, and a fence in its place.
+    membarrier::light(cfg!(loom));
     // SAFETY: the caller's promise.
     unsafe { (*line).word.load(Ordering::Relaxed) }
 }
@@ -162,8 +151,7 @@ impl Sleeper {
             // SYNC: pairs with the Acquire load above.
             self.settled.store(fence, Ordering::Release);
         }
-        // SYNC: pairs with the fence of `look_again`, and under the model with that of
-        // `light_barrier`.
+        // SYNC: pairs with the fence of `look_again`, and under the model with that of `look`.
         fence(Ordering::SeqCst);
         wakes
     }

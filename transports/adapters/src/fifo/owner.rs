@@ -174,9 +174,9 @@ impl Owner {
         // `Outgoing::look_again`, or what the barrier makes of a message and the look behind it
         // where senders put none: whoever sends what the look below misses sees SLEEPS.
         if self.spares {
-            membarrier::heavy()
+            membarrier::heavy();
         } else {
-            fence(Ordering::SeqCst)
+            fence(Ordering::SeqCst);
         }
         if !self.is_full() {
             return true;
