@@ -52,9 +52,9 @@
 //! # Limits
 //!
 //! * Messages up to 16 KiB; a lane holds 64 messages and 4 MiB of long ones (2 MiB from 10 tasks
-//!   on, 1 MiB from 18 on). The pages of these MiB come into being with packets of longer messages,
-//!   those of the first MiB with messages from 9 KiB on, and those of the first 256 KiB with
-//!   shorter ones.
+//!   on, 1 MiB from 18 on). Pages come into being as they are used: messages below 1 KiB go round
+//!   in the first 256 KiB, those below 17 KiB in the first 2 MiB (of 1 MiB: in all of it), and only
+//!   packets of longer messages use the rest.
 //! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network
 //!   namespace and user.
 //! * One descriptor per peer and six of our own; while connections are made, a few more.
@@ -73,7 +73,8 @@
 //!
 //! # Environment
 //!
-//! `LAPIS_SHM_HEAP` and `LAPIS_SHM_COPY`: see `declaration.rs`.
+//! `LAPIS_SHM_HEAP`, `LAPIS_SHM_COPY` and `LAPIS_SHM_CONTACT`: see `declaration.rs`;
+//! `LAPIS_SHM_COPIES`: see the crate `lapis-copies`.
 //!
 //! # Not tested
 //!
