@@ -97,6 +97,7 @@ impl Shm {
             base: 0,
             pid: 0,
             pidfd: None,
+            seen: None,
             member: usize::MAX,
             mailbox: std::ptr::null_mut(),
             last_shared: 0,

@@ -62,11 +62,11 @@
 //!   address space is limited both shrink, and where a peer's heap does not fit its memory is
 //!   reached by messages and cross-memory attach only.
 //! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
-//! * Cross-memory attach names a process by its number. Before each copy, which core makes in
-//!   pieces of at most 1 MiB, we ask whether the peer's process has ended: by its pidfd, or, where
-//!   descriptors are too scarce for one, by reading its nonce. Only if the process ends, is waited
-//!   for, and its number is given to another process of the same user, all between this question
-//!   and the copy's system call, is that one hit.
+//! * Cross-memory attach names a process by its number. Before a copy, though at most once in a
+//!   millisecond, we ask whether the peer's process has ended: by its pidfd, or, where descriptors
+//!   are too scarce for one, by reading its nonce. Only if the process ends, is waited for, and its
+//!   number is given to another process of the same user, all within that time, is that one hit.
+//!   The kernel gives out all other numbers first, which takes longer.
 //! * Where descriptors or memory run out at a first contact, what is sent waits until there are
 //!   some; a warning says so once.
 //! * After `fork` the child must not use the parent's instance; dropping it there is harmless.

@@ -6,6 +6,7 @@ use crate::segment::Segment;
 use lapis_core::transport::lane::Mailbox;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 /// How far a peer's connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Peer {
     pub(crate) pid: i32,
     /// Readable when the process has ended; in the watch set.
     pub(crate) pidfd: Option<OwnedFd>,
+    /// When its process was last seen to be there before a copy.
+    pub(crate) seen: Option<Instant>,
     /// The number under which we send to it.
     pub(crate) member: usize,
     /// The line that is written alternately with it; null while there is none.

@@ -19,6 +19,7 @@ use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
 use lapis_cross_memory::{self as cross_memory, Access};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// How bytes of large transfers travel (`LAPIS_SHM_COPY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,10 @@ fn copying(host: &Host) -> Result<Copying, TransportError> {
 /// costs 50 to 100 µs of both sides' time, and 12 KiB of page tables, used or not.
 const ACQUAINTED: u32 = 16;
 
+/// A process that was there this short a time ago counts as being there: its number goes to another
+/// one only when all others have been given out.
+const STAYS: Duration = Duration::from_millis(1);
+
 /// Whether tasks get to know each other when one of them needs the other.
 fn meets_later(host: &Host, tasks: u32) -> Result<bool, TransportError> {
     Ok(match host.word(&declaration::CONTACT)? {
@@ -120,9 +125,13 @@ impl Shm {
         }
         // The kernel knows processes by their numbers, and gives the number of one that has ended
         // to another. Nobody may have looked at the peer for long.
-        if self.is_gone(dense) {
-            self.lost(dense);
-            return Status::PeerDown;
+        let now = Instant::now();
+        if peer.seen.is_none_or(|seen| now.duration_since(seen) >= STAYS) {
+            if self.is_gone(dense) {
+                self.lost(dense);
+                return Status::PeerDown;
+            }
+            self.peers[dense].seen = Some(now);
         }
         let peer = &self.peers[dense];
         // SAFETY: the caller of the transport promises that the local range is valid.
