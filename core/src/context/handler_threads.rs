@@ -6,6 +6,7 @@ use super::panics::MustReturn;
 use super::{CompletionHandler, Job};
 use crate::error::Result;
 use crate::handlers::Queued;
+use crate::sync::{Ordering, fence};
 use crate::trace::EventKind;
 use crate::wire::{Header, Kind};
 use lapis_ablation::{Optimization, without};
@@ -141,6 +142,9 @@ impl Context {
             }
         }
         self.shared.completions.finished();
+        // SYNC: pairs with the fence of `sleep_unless`: who goes to sleep sees what the handler
+        // stored, or is seen here. The handler may have taken no lock.
+        fence(Ordering::SeqCst);
         self.shared.wake_sleepers();
     }
 

@@ -3,7 +3,7 @@
 use super::adaptive_wait::nap;
 use super::sleepers::{Sleepers, Who};
 use super::{Locked, Shared};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for events that wake no thread.
@@ -43,6 +43,8 @@ impl Locked<'_> {
         // SYNC: SeqCst pairs with that of `wake_sleepers_of_counter`. Counted under the lock,
         // before `done` and `arm` look once more: whoever changes something afterwards sees us.
         s.count.fetch_add(1, Ordering::SeqCst);
+        // SYNC: pairs with the fence after a completion handler, whose stores `done` may read.
+        fence(Ordering::SeqCst);
         let counted = Counted(s);
         let heard = shared.link_sleepers.heard();
         if done(self) {
