@@ -36,7 +36,7 @@ fn neither_lanes_nor_the_shared_ring_starve_while_both_have_more_than_a_poll_tak
     let (root, rest) = all.split_at_mut(1);
     let (with_lane, without) = rest.split_at_mut(LANES as usize);
     let m = message(1, 1, 40);
-    let mut fill = |tasks: &mut [(Shm, ShmWaiter)]| {
+    let fill = |tasks: &mut [(Shm, ShmWaiter)]| {
         for (task, _) in tasks {
             while task.am_short(0, &m, b"") == Status::Done {}
         }
