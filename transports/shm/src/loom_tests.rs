@@ -341,6 +341,20 @@ fn two_senders_wrap_the_shared_ring() {
     });
 }
 
+/// A sender: a message, then a look at the word. True: it has to call the kernel.
+fn publish_and_look(line: &Attention, flag: &AtomicU32) -> bool {
+    // SYNC: as a slot is published.
+    flag.fetch_add(1, Ordering::Release);
+    // SAFETY: the line is alive.
+    unsafe {
+        let mut news = look(&raw const *line);
+        if news & crate::wake::FENCE != 0 {
+            news = look_again(&raw const *line);
+        }
+        news & crate::wake::SLEEP != 0 && take_sleeper(&raw const *line)
+    }
+}
+
 /// A message, then a look at the word; against an announcement, then a look for the message.
 fn sleeping(have_membarrier: bool, interrupts: bool) {
     let line = Arc::new(Attention {
@@ -355,18 +369,7 @@ fn sleeping(have_membarrier: bool, interrupts: bool) {
     let senders: Vec<_> = (0..2)
         .map(|_| {
             let (line, flag) = (Arc::clone(&line), Arc::clone(&flag));
-            thread::spawn(move || {
-                // SYNC: as a slot is published.
-                flag.fetch_add(1, Ordering::Release);
-                // SAFETY: the line is alive.
-                unsafe {
-                    let mut news = look(&raw const *line);
-                    if news & crate::wake::FENCE != 0 {
-                        news = look_again(&raw const *line);
-                    }
-                    news & crate::wake::SLEEP != 0 && take_sleeper(&raw const *line)
-                }
-            })
+            thread::spawn(move || publish_and_look(&line, &flag))
         })
         .collect();
     // SYNC: the model of membarrier is a full fence here and in `look`.
@@ -380,6 +383,68 @@ fn sleeping(have_membarrier: bool, interrupts: bool) {
         seen == 2 || line.wakes.load(Ordering::Relaxed) != armed,
         "a message was missed: {seen} of 2 were seen, and nobody woke the sleeper"
     );
+}
+
+/// Interrupts go on, or on and off, while another thread announces sleep. Whoever announces it
+/// after that without a membarrier must know that senders see FENCE.
+fn switching(off_again: bool) {
+    let line = Arc::new(Attention {
+        word: AtomicU32::new(0),
+        wakes: AtomicU32::new(0),
+        on_descriptor: AtomicU32::new(0),
+    });
+    // SAFETY: the line outlives the sleeper.
+    let sleeper = Arc::new(unsafe { Sleeper::new(&raw const *line, true) });
+    let switch = {
+        let sleeper = Arc::clone(&sleeper);
+        thread::spawn(move || {
+            sleeper.set_fence(true, false);
+            if off_again {
+                sleeper.set_fence(false, false);
+            }
+        })
+    };
+    // SYNC: the model of membarrier is a full fence here and in `look`.
+    sleeper.arm(|| fence(Ordering::SeqCst));
+    if off_again {
+        switch.join().unwrap();
+        announce_and_send(&line, &sleeper);
+    } else {
+        announce_and_send(&line, &sleeper);
+        switch.join().unwrap();
+        announce_and_send(&line, &sleeper);
+    }
+}
+
+/// Announces sleep while one message is sent, and checks that it is seen or wakes.
+fn announce_and_send(line: &Arc<Attention>, sleeper: &Sleeper) {
+    let flag = Arc::new(AtomicU32::new(0));
+    let sender = {
+        let (line, flag) = (Arc::clone(line), Arc::clone(&flag));
+        thread::spawn(move || publish_and_look(&line, &flag))
+    };
+    let mut barrier = false;
+    let armed = sleeper.arm(|| {
+        // SYNC: the model of membarrier is a full fence here and in `look`.
+        fence(Ordering::SeqCst);
+        barrier = true;
+    });
+    // The model's light barrier is a fence even where there was no membarrier; a real one is not.
+    assert!(
+        barrier || line.word.load(Ordering::Relaxed) & crate::wake::FENCE != 0,
+        "no membarrier, though senders put no fence"
+    );
+    // SYNC: as `is_full`.
+    let seen = flag.load(Ordering::Acquire);
+    sender.join().unwrap();
+    assert!(seen == 1 || line.wakes.load(Ordering::Relaxed) != armed, "the message was missed");
+    sleeper.clear(crate::wake::SLEEP);
+}
+
+#[test]
+fn nobody_counts_on_fences_that_senders_do_not_put() {
+    explore("sleep, interrupts go on", 20, Some(2), || switching(false));
+    explore("sleep, interrupts go on and off", 20, Some(2), || switching(true));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such
 //! call, [`FENCE`] tells senders to pay for a real fence instead.
 
-use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence, membarrier};
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence, membarrier};
 
 /// Senders must put a full fence between message and this word.
 pub(crate) const FENCE: u32 = 1;
@@ -85,11 +85,21 @@ pub(crate) unsafe fn count_wake(line: *const Attention) {
 /// The receiver's half.
 pub(crate) struct Sleeper {
     line: *const Attention,
-    /// FENCE is set for senders.
-    fence: AtomicBool,
-    /// Every sender is known to see it.
-    settled: AtomicBool,
+    /// Whether FENCE is set for senders ([`OFF`], [`ON`] or [`SETTLED`]), and above that how often
+    /// it was changed, so that a thread that settles one change does not settle a later one.
+    fence: AtomicU64,
 }
+
+/// FENCE is not set, or is about to be.
+const OFF: u64 = 0;
+/// FENCE is set, and some senders may not see it yet.
+const ON: u64 = 1;
+/// Every sender sees FENCE.
+const SETTLED: u64 = 2;
+/// The bits of these.
+const STATE: u64 = 3;
+/// What a change adds.
+const CHANGE: u64 = 4;
 
 // SAFETY: the line is shared memory made for many threads.
 unsafe impl Send for Sleeper {}
@@ -101,7 +111,7 @@ impl Sleeper {
     /// `line` outlives the result. No sender has seen the line yet.
     pub(crate) unsafe fn new(line: *const Attention, have_membarrier: bool) -> Self {
         let forced = !have_membarrier;
-        let sleeper = Self { line, fence: AtomicBool::new(forced), settled: AtomicBool::new(forced) };
+        let sleeper = Self { line, fence: AtomicU64::new(if forced { SETTLED } else { OFF }) };
         if forced {
             sleeper.set(FENCE);
         }
@@ -109,16 +119,27 @@ impl Sleeper {
     }
 
     /// Switches between cheap sleeping with dearer sending, and the reverse. `keep` (no membarrier)
-    /// makes the first permanent.
+    /// makes the first permanent. One thread at a time; others may [arm](Self::arm) meanwhile.
     pub(crate) fn set_fence(&self, on: bool, keep: bool) {
-        if keep || self.fence.load(Ordering::Relaxed) == on {
+        let now = self.fence.load(Ordering::Relaxed);
+        if keep || (now & STATE != OFF) == on {
             return;
         }
-        // SYNC: pairs with the Acquire load in `arm`. Whoever arms during the change falls back on
-        // the membarrier.
-        self.settled.store(false, Ordering::Release);
-        self.fence.store(on, Ordering::Relaxed);
-        if on { self.set(FENCE) } else { self.clear(FENCE) }
+        let changed = (now & !STATE).wrapping_add(CHANGE);
+        // Whoever arms during the change falls back on the membarrier: the state says ON only while
+        // FENCE is set.
+        if on {
+            self.set(FENCE);
+            // SYNC: Release pairs with the Acquire load in `arm`: FENCE was set before. Acquire, and
+            // a swap, so that it follows an exchange there.
+            self.fence.swap(changed | ON, Ordering::AcqRel);
+        } else {
+            // SYNC: a thread that arms later than FENCE is cleared, in the order of the word, sees
+            // this by `set`; one that arms earlier has set SLEEP for those who find FENCE cleared.
+            // Acquire, and a swap, so that it follows an exchange in `arm`.
+            self.fence.swap(changed | OFF, Ordering::AcqRel);
+            self.clear(FENCE);
+        }
     }
 
     /// Sets bits for senders.
@@ -144,12 +165,16 @@ impl Sleeper {
         let wakes = unsafe { (*self.line).wakes.load(Ordering::Acquire) };
         self.set(SLEEP);
         // SYNC: pairs with the Release stores here and in `set_fence`.
-        if !self.settled.load(Ordering::Acquire) {
-            // Read before the barrier: set then means seen by every sender after it.
-            let fence = self.fence.load(Ordering::Relaxed);
+        let fenced = self.fence.load(Ordering::Acquire);
+        if fenced & STATE != SETTLED {
+            // FENCE that was set before the barrier is seen by every sender after it.
             barrier();
-            // SYNC: pairs with the Acquire load above.
-            self.settled.store(fence, Ordering::Release);
+            if fenced & STATE == ON {
+                let settled = fenced & !STATE | SETTLED;
+                // SYNC: pairs with the Acquire load above. It fails if there was a change
+                // meanwhile, which this barrier does not cover.
+                let _ = self.fence.compare_exchange(fenced, settled, Ordering::Release, Ordering::Relaxed);
+            }
         }
         // SYNC: pairs with the fence of `look_again`, and under the model with that of `look`.
         fence(Ordering::SeqCst);
