@@ -49,9 +49,9 @@ programs! {
 }
 
 /// The same over RDMA, each with as many tasks as its comment says. Not here: `conditions`, which
-/// is alone; `crowd`, `flood`, `lifecycle` and `long_puts`, which take long and whose subject is the
-/// same over every transport; and `memory`: where a thread does nothing but allocate and free, what
-/// it announces to peers leaves the other calls no room.
+/// is alone; `crowd`, `flood`, `lifecycle` and `long_puts`, which take long and whose subject is
+/// the same over every transport; and `memory`: where a thread does nothing but allocate and free,
+/// what it announces to peers leaves the other calls no room.
 mod rdma {
     macro_rules! programs_over_rdma {
         ($($name:ident),* $(,)?) => {$(

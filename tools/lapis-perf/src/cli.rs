@@ -63,7 +63,7 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub(crate) interrupts: bool,
 
-    /// Lines of JSON instead of tables (docs/bench-format.md describes them); of the doctor one document
+    /// JSON instead of tables: lines as docs/bench-format.md describes; of the doctor one document
     #[arg(long)]
     pub(crate) json: bool,
 

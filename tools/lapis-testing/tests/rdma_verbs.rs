@@ -1,5 +1,5 @@
-//! Jobs over verbs devices: a task that dies, little memory to lock, a device that is not there, and
-//! two rails, one of which is pulled.
+//! Jobs over verbs devices: a task that dies, little memory to lock, a device that is not there,
+//! and two rails, one of which is pulled.
 //!
 //! `LAPIS_TEST_RDMA_MACHINE` names a program that runs a command where there are such devices, and
 //! the same files (docs/rdma.md, *Verbs*): `rxe0` over the interface `ve0`, and `rxe2` over

@@ -11,7 +11,6 @@ use crate::ffi::{
 };
 use crate::library::{Info, Library};
 use crate::nearness::{Here, Place, nearest_first};
-use crate::survey::Seen;
 use lapis_core::config::Variable;
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::{CStr, CString, c_char};
@@ -46,6 +45,22 @@ impl Wanted {
             }
         }
         Ok(Self { provider, domains, addresses, rails })
+    }
+}
+
+/// A device as one provider offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) provider: String,
+    pub(crate) device: String,
+    /// Whether it has all that the transport needs.
+    pub(crate) fits: bool,
+}
+
+impl Seen {
+    pub(crate) fn is_of(&self, provider: &str) -> bool {
+        // libfabric takes a name without its layers, too.
+        self.provider == provider || self.provider.split(';').next() == Some(provider)
     }
 }
 
@@ -122,8 +137,8 @@ impl Part<'_> {
         if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
     }
 
-    /// Those of the best provider, as libfabric has them. Some providers answer with others than the
-    /// named device.
+    /// Those of the best provider, as libfabric has them. Some providers answer with others than
+    /// the named device.
     fn best<'a>(&self, found: &'a Info) -> Result<Vec<&'a fi_info>, TransportError> {
         let is_named = |info: &&fi_info| self.domain.is_none_or(|domain| *domain == domain_name(info));
         let rank = |info: &fi_info| {

@@ -2,23 +2,7 @@
 //! machine, not for jobs.
 
 use crate::nearness;
-use crate::provider::{self, Wanted};
-
-/// A device as one provider offers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) provider: String,
-    pub(crate) device: String,
-    /// Whether it has all that the transport needs.
-    pub(crate) fits: bool,
-}
-
-impl Seen {
-    fn is_of(&self, provider: &str) -> bool {
-        // libfabric takes a name without its layers, too.
-        self.provider == provider || self.provider.split(';').next() == Some(provider)
-    }
-}
+use crate::provider::{self, Seen, Wanted};
 
 /// A provider with devices of its.
 type Offer<'a> = (&'a str, Vec<&'a str>);

@@ -95,13 +95,6 @@ fn finish(
     let bell = Bell::new(links.fd())
         .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
     let bell = Arc::new(bell);
-    if rails[0].endpoint.is_fragile() {
-        host.warn(format_args!(
-            "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
-             while messages arrive",
-            rails[0].endpoint.provider()
-        ));
-    }
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
     let (rest, now) = (StreamRest::new(rails[0].endpoint.rest_of_streams()), Instant::now());
@@ -147,6 +140,13 @@ fn finish(
 /// What the log says of the rails that this task has; `no_gets`: the version of libfabric for which
 /// this task gets nothing itself.
 fn log_rails(host: &Host, task: u32, rails: &[Rail], no_gets: Option<(u32, u32)>) {
+    if rails[0].endpoint.is_fragile() {
+        host.warn(format_args!(
+            "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
+             while messages arrive",
+            rails[0].endpoint.provider()
+        ));
+    }
     if let Some((major, minor)) = no_gets {
         host.info(format_args!(
             "targets put what this task would get, and short gets go in packets: over several rails libfabric \
