@@ -115,6 +115,12 @@ impl Rail {
         self.endpoint.insert(address)
     }
 
+    /// Whether messages over it can be sent again after one was lost, and questions about paths be
+    /// asked.
+    pub(crate) fn can_fail_over(&self) -> bool {
+        self.endpoint.keeps_order() && self.sender.can_slip(self.entry.address.len())
+    }
+
     /// Whether nothing is under way, as far as we can tell.
     pub(crate) fn is_idle(&self) -> bool {
         self.closed || self.sender.is_idle() && self.transfers.is_idle()

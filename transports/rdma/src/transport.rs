@@ -10,6 +10,7 @@ mod open;
 mod report;
 mod slots;
 mod stripe;
+mod vouch;
 mod watch;
 
 use crate::address::{Card, pairs};
@@ -32,6 +33,7 @@ use lapis_core::transport::{
 use slots::SlotsOfPeers;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use vouch::Vouching;
 
 /// How long closing waits for what is under way.
 const LINGER: Duration = Duration::from_millis(200);
@@ -72,6 +74,8 @@ pub struct Rdma {
     ordered: bool,
     /// Whether gets are possible: not if closing one of several rails could end the process.
     gets: bool,
+    /// Whether messages to some peer go again where one may be lost.
+    fails_over: bool,
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
@@ -97,6 +101,8 @@ pub struct Rdma {
     library: (u32, u32),
     /// What is said of the machine, in a job of one task.
     about: String,
+    /// Peers that may have to be told how many messages there were.
+    vouching: Vouching,
     /// Where a look for messages costs their senders time.
     rest: StreamRest,
     /// Whether this poll has looked for messages: else it hands on what an earlier one has found.
@@ -125,7 +131,7 @@ impl Rdma {
             self.refused = true;
             return Err(Status::Again);
         }
-        if p.has_several() && p.is_behind() {
+        if p.fails_over() && p.is_behind() {
             self.refused = true;
             self.watch(peer);
             return Err(Status::Again);
@@ -187,7 +193,7 @@ impl Rdma {
         true
     }
 
-    /// Sends a message to a peer with several paths, which is kept until it is known to have come.
+    /// Sends a message that is kept until it is known to have come.
     fn send_kept_once(
         &mut self,
         peer: PeerId,
@@ -215,31 +221,10 @@ impl Rdma {
         }
     }
 
-    /// Whether there is more than one path to a peer.
+    /// Whether messages to a peer go again where one may be lost.
     #[inline]
-    fn has_several(&mut self, peer: PeerId) -> bool {
-        self.peers.get_mut(peer).is_some_and(|p| p.has_several())
-    }
-
-    #[inline]
-    fn sent(&mut self, peer: PeerId, outcome: Result<(), Refused>) -> Status {
-        match outcome {
-            Ok(()) => {
-                if let Some(p) = self.peers.get_mut(peer) {
-                    p.count_sent();
-                }
-                self.rest.sent();
-                Status::Done
-            }
-            Err(Refused::Busy) => {
-                self.refused = true;
-                Status::Again
-            }
-            Err(Refused::Failed(code)) => {
-                self.lose(peer, code);
-                Status::PeerDown
-            }
-        }
+    fn keeps_messages(&mut self, peer: PeerId) -> bool {
+        self.fails_over && self.peers.get_mut(peer).is_some_and(|p| p.fails_over())
     }
 }
 
@@ -336,7 +321,10 @@ impl Transport for Rdma {
             return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
         }
         if let Some(slot) = self.peers.slot(peer) {
-            *slot = Some(Peer::new(paths, cookies.0, cookies.1));
+            // Both tasks come to the same answer: whoever can't fail over has one rail.
+            let fails_over = ours.rails.len() > 1 || card.rails.len() > 1;
+            self.fails_over |= fails_over;
+            *slot = Some(Peer::new(paths, fails_over, cookies));
             // In a large job, whoever speaks to nobody asks nobody.
             self.meet(peer, self.peers.len() <= CONNECTED_AT_ONCE);
         }
@@ -377,7 +365,7 @@ impl Transport for Rdma {
             Ok(found) => found,
             Err(status) => return status,
         };
-        if self.rails.len() > 1 && self.has_several(peer) {
+        if self.keeps_messages(peer) {
             return self.send_kept_once(peer, header, (rail, to), |out| join(out, [head, body]));
         }
         let outcome = match self.send_to_slot(peer, &header, (rail, to), [head, body]) {
@@ -396,7 +384,7 @@ impl Transport for Rdma {
             Ok(found) => found,
             Err(status) => return status,
         };
-        if self.rails.len() > 1 && self.has_several(peer) {
+        if self.keeps_messages(peer) {
             return self.send_kept_once(peer, header, (rail, to), pack);
         }
         let r = &mut self.rails[rail];
@@ -448,6 +436,7 @@ impl Transport for Rdma {
         self.send_waiting();
         self.end_doomed();
         self.check_paths();
+        self.vouch(false);
         let n = self.gather(events);
         self.rest.received(n);
         if self.looked || self.tell_now {

@@ -1,6 +1,7 @@
 //! Handling libfabric's completions: messages, and transfers that have ended.
 
 use super::Rdma;
+use super::vouch::QUIET;
 use crate::header::{self, Header, Kind, Mark};
 use crate::peers::Peer;
 use crate::queue::{Completion, Read};
@@ -106,7 +107,7 @@ impl Rdma {
         }
         if self.ordered && !peer.follows(head.number) {
             // With several paths it came before, or what is missing comes again, and this too.
-            if !peer.has_several() {
+            if !peer.fails_over() {
                 self.tear(head.source, head.number);
             }
             return None;
@@ -225,6 +226,7 @@ impl Rdma {
             self.send_waiting();
             self.end_doomed();
             self.check_paths();
+            self.vouch(true);
             self.send_credits();
             self.spread_news();
             // What is no message would not let the queue rest.
@@ -271,7 +273,10 @@ impl Rdma {
         if self.rails.iter().any(waits) || to_say {
             return Some(NAP);
         }
-        (!self.watched.is_empty()).then_some(NAP_OF_THE_WATCHFUL)
+        if !self.watched.is_empty() {
+            return Some(NAP_OF_THE_WATCHFUL);
+        }
+        self.vouching.is_due_some_time().then_some(QUIET)
     }
 
     /// Whether no message can arrive on some rail until events have been fetched.

@@ -15,7 +15,7 @@ impl Rdma {
     pub(super) fn leave(&mut self, peer: PeerId, rail: usize, why: &str, sign: Sign) {
         let now = Instant::now();
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
-        if !p.has_several() {
+        if !p.fails_over() {
             return self.give_up(peer, why, true);
         }
         let Some(at) = p.paths.iter().position(|path| path.rail == rail && path.up) else { return };
@@ -25,6 +25,8 @@ impl Rdma {
         p.paths[at].since = p.round.number;
         let others = p.paths.iter().position(|path| path.up);
         let left = p.paths.iter().filter(|path| path.up).count();
+        // A rail of one end that is opened anew is found again at once.
+        let halts = left == 0 && (p.has_several() || sign != Sign::Told);
         self.rails[rail].sender.forget(peer);
         match others {
             Some(other) if p.current == at => p.turn_to(other),
@@ -35,7 +37,7 @@ impl Rdma {
         self.host.info(format_args!(
             "the path to task {peer} over {device} (rail {rail}) has failed: {why}; {left} left"
         ));
-        if left == 0 && !std::mem::replace(&mut self.cut_off, true) {
+        if halts && !std::mem::replace(&mut self.cut_off, true) {
             self.trouble(
                 FailoverTrouble::Halted,
                 format!(
@@ -126,7 +128,7 @@ impl Rdma {
     /// Tells all peers that have another path where a rail of ours is.
     pub(super) fn announce_address_to_all(&mut self, rail: usize) {
         for peer in 0..self.peers.len() as u32 {
-            if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
+            if self.peers.get_mut(peer).is_some_and(|p| p.fails_over()) {
                 self.announce_address(peer, rail);
             }
         }

@@ -145,6 +145,7 @@ impl Rdma {
         self.news.retain(|given_up| *given_up != peer);
         self.watched.retain(|watched| *watched != peer);
         self.slots.forget(peer);
+        self.vouching.forget(peer);
         self.abandon_stripes(peer);
         let now = Instant::now();
         for path in &old.paths {

@@ -24,10 +24,7 @@ impl Rdma {
     ) -> Event {
         let status = match outcome {
             Ok(()) => Status::Done,
-            Err(code) if means_loss(code) => {
-                self.lose(peer, code);
-                Status::PeerDown
-            }
+            Err(code) if means_loss(code) => self.transfer_lost(peer, code),
             Err(code) => {
                 let text = self.text(code);
                 self.host.debug(format_args!("a transfer with task {peer} failed: {text}"));
@@ -35,6 +32,19 @@ impl Rdma {
             }
         };
         Event::complete(peer, token, status)
+    }
+
+    /// A transfer says that its path has failed. Where messages go again, its data can follow them.
+    #[cold]
+    fn transfer_lost(&mut self, peer: PeerId, code: i32) -> Status {
+        match self.peers.get(peer) {
+            Some(p) if p.fails_over() && !p.has_several() && !p.down => {
+                let rail = p.path().rail;
+                self.send_failed(peer, rail, code);
+            }
+            _ => self.lose(peer, code),
+        }
+        if self.peers.get(peer).is_none_or(|p| p.down) { Status::PeerDown } else { Status::Io }
     }
 
     /// Whether short puts end at once, and go in the order of messages.
@@ -57,6 +67,10 @@ impl Rdma {
             Err(status) => return status,
         };
         let Some(p) = self.peers.get(peer) else { return Status::Invalid };
+        if p.fails_over() {
+            // It may have to be repeated.
+            return Status::Unsupported;
+        }
         let (joint, theirs) = (self.memory.joint(), p.path().theirs);
         if theirs >= joint.rails(usize::MAX) {
             return Status::Io;
@@ -83,11 +97,7 @@ impl Rdma {
             return self.not_begun(peer, code);
         }
         self.rails[rail].transfers.put.count(data.len());
-        match self.peers.get_mut(peer) {
-            Some(p) if tells => p.count_sent(),
-            Some(p) => p.count_put(),
-            None => {}
-        }
+        self.note_sent(peer, |p| if tells { p.count_sent() } else { p.count_put() });
         Status::Done
     }
 
@@ -147,8 +157,7 @@ impl Rdma {
             return Status::Again;
         }
         if means_loss(code) {
-            self.lose(peer, code);
-            return Status::PeerDown;
+            return self.transfer_lost(peer, code);
         }
         let text = self.text(code);
         self.host.debug(format_args!("a transfer with task {peer} was refused: {text}"));

@@ -2,6 +2,7 @@
 
 use super::Rdma;
 use super::slots::SlotsOfPeers;
+use super::vouch::Vouching;
 use crate::address::Card;
 use crate::declaration::DESCRIPTOR;
 use crate::header::End;
@@ -68,9 +69,7 @@ fn rails(
     }
     let mut troubles = Troubles::default();
     let first = rails[0].endpoint.domain_name();
-    let can_fail_over =
-        |rail: &Rail| rail.endpoint.keeps_order() && rail.sender.can_slip(rail.entry.address.len());
-    if rails.len() > 1 && !rails.iter().all(can_fail_over) {
+    if rails.len() > 1 && !rails.iter().all(Rail::can_fail_over) {
         let text =
             "This provider keeps no order of messages, or sends none without a buffer: one rail is used.";
         troubles.push(FailoverTrouble::SetUp, text.to_owned());
@@ -117,6 +116,7 @@ fn finish(
         refused: false,
         ordered,
         gets,
+        fails_over: false,
         watched: Vec::new(),
         next_look: now,
         to_renew: Vec::new(),
@@ -126,6 +126,7 @@ fn finish(
         bell: Arc::clone(&bell),
         watchful: params.interrupts,
         listens: false,
+        vouching: Vouching::default(),
         said_deaf: false,
         napping: false,
         sleeps,

@@ -56,7 +56,7 @@ impl Rdma {
         if !self.has_short_puts() || self.slots.all.len() >= MOST {
             return;
         }
-        let Some(p) = self.peers.get_mut(peer) else { return };
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.fails_over()) else { return };
         match Slots::new(&mut self.rails[0].endpoint, &mut self.memory) {
             Ok(slots) => {
                 p.slots_here = Some(self.slots.all.len());

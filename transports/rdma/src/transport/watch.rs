@@ -30,7 +30,7 @@ impl Rdma {
     #[inline]
     pub(super) fn watch(&mut self, peer: PeerId) {
         if let Some(p) = self.peers.get_mut(peer)
-            && p.has_several()
+            && p.fails_over()
             && p.met
             && !std::mem::replace(&mut p.watched, true)
         {
@@ -103,7 +103,7 @@ impl Rdma {
     /// is up. If both ends of all paths were closed at the same time, neither could announce its
     /// address.
     fn is_needed(&self, rail: usize) -> bool {
-        let alive = |p: &&Peer| p.met && !p.down && p.has_several();
+        let alive = |p: &&Peer| p.met && !p.down && p.fails_over();
         let mut peers = (0..self.peers.len() as u32).filter_map(|peer| self.peers.get(peer)).filter(alive);
         let has_other = |p: &Peer| p.paths.iter().any(|path| path.up && path.rail != rail);
         peers.any(|p| !has_other(p))
@@ -240,7 +240,7 @@ impl Rdma {
             self.host.info(format_args!("{device} (rail {rail}): the link is {state}"));
             let now = Instant::now();
             for peer in 0..self.peers.len() as u32 {
-                let several = self.peers.get_mut(peer).is_some_and(|p| p.has_several());
+                let several = self.peers.get_mut(peer).is_some_and(|p| p.fails_over());
                 if several && !up {
                     self.leave(peer, rail, "the link is down", Sign::Dead);
                 } else if let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) {
