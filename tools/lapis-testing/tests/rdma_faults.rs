@@ -238,6 +238,39 @@ fn a_message_that_is_lost_on_the_way_is_missed() {
     }
 }
 
+/// What is lost has nothing behind it: the sender waits for the answer. Nobody is asked for a sign of
+/// life within this time.
+#[test]
+fn a_message_that_is_lost_last_is_missed() {
+    let Some(faulty) = Faulty::new("lost-last") else { return };
+    for faults in ["0/lose:60:0:1", "1/lose:90:0:1", "0/stray:30:0:1"] {
+        let job = faulty.job_of(2, faults).var("LAPIS_TIMEOUT", "900");
+        let done = job.run(TASK, &["pauses", "no such file"]).expect(3);
+        assert!(done.err.contains("faults: ") && done.out.contains("error: task "), "{faults}: {done:?}");
+    }
+}
+
+/// A task that takes nothing at present gets no credit; others do.
+#[test]
+fn credit_waits_for_nobody_else() {
+    let Some(faulty) = Faulty::new("credit") else { return };
+    let done = faulty.job("dead:3:0:11:0", 0).run(TASK, &["streams", "last"]).expect(137);
+    assert!(done.err.contains("is dead from message 3 on"), "{done:?}");
+    assert_eq!(done.lines_with("streams: the last task's is there").len(), 1, "{done:?}");
+}
+
+/// While no path is up, a task that sends nothing can't say what it has consumed.
+#[test]
+fn credit_outlives_paths_that_fail() {
+    let Some(faulty) = Faulty::new("credit-rails") else { return };
+    for faults in ["cut:60:50:101,cut:150:50:101,cut:320:50:101", "inject:40:3:104,cut:90:50:101"] {
+        let job = faulty.job(faults, 0).var("LAPIS_RDMA_ADDR", RAILS);
+        let done = job.run(TASK, &["streams"]).expect(0);
+        assert!(done.err.contains("faults: "), "nothing failed at {faults}: {done:?}");
+        assert_eq!(done.lines_with("streams: done").len(), TASKS as usize, "{faults}: {done:?}");
+    }
+}
+
 #[test]
 fn a_short_put_that_is_lost_on_the_way_is_missed() {
     let Some(faulty) = Faulty::new("lost-put") else { return };
@@ -341,6 +374,40 @@ fn a_rail_that_moved_in_silence_says_itself_where_it_is() {
         all_ended(faults, done) == 6
     });
     assert!(found, "nobody found the rail that had moved");
+}
+
+/// Has task 2 use the first rail alone.
+const ONE_RAIL: &str = r#"[ "$LAPIS_TASK" = 2 ] && export LAPIS_RDMA_ADDR=127.0.0.1; exec "$0" "$@""#;
+
+/// A put that failed between two tasks has one of them open the rail anew by which alone a third is
+/// reached. As above, one of a few tries must come to its end.
+#[test]
+fn a_rail_that_is_opened_anew_costs_nobody_who_has_no_other() {
+    let Some(faulty) = Faulty::new("third") else { return };
+    let faults = "0/moved@0:3:6:5";
+    let found = (0..4).any(|_| {
+        let job = faulty.job_of(TASKS, faults).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
+        let done = job.run("sh", &[&["-c", ONE_RAIL, TASK, "faults"], LONG].concat());
+        assert!(done.err.contains("rail 0 is opened anew: a peer has left it"), "{done:?}");
+        assert!(!done.out.contains("panicked") && !done.err.contains("panicked"), "{done:?}");
+        all_ended(faults, done) == 6
+    });
+    assert!(found, "the third task was lost each time");
+}
+
+/// A rail that can't be opened keeps no other one from being tried again. As above, one of a few
+/// tries must come to its end.
+#[test]
+fn each_rail_that_a_failed_put_has_closed_is_tried_again() {
+    let Some(faulty) = Faulty::new("reopen") else { return };
+    let faults = "1/endpoint@0:2:0:12,1/endpoint@1:2:1:12,0/moved@0:3:1:5,0/moved@1:9:1:5";
+    let found = (0..4).any(|_| {
+        let job = faulty.job_of(TASKS, faults).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
+        let done = faulty.run_rounds(faults, job, LONG);
+        assert!(done.err.contains("rail 1 is opened anew: a peer has left it"), "{done:?}");
+        all_ended(faults, done) == 6
+    });
+    assert!(found, "the rail stayed closed each time");
 }
 
 /// When a line of the log was written, as text in the order of time.
