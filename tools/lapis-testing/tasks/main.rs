@@ -12,7 +12,6 @@ mod memory;
 mod refused;
 mod short_puts;
 mod stale_keys;
-mod streams;
 mod talk;
 
 use lapis::{Context, Result};
@@ -47,7 +46,6 @@ fn main() -> ExitCode {
         "put-and-wait" => by_key::put_and_wait(),
         "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
         "stale-key" => stale_keys::stale_key(&detail, arguments.next().unwrap_or_default().as_ref()),
-        "streams" => streams::streams(&detail),
         "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),
         "refused" => refused::refused(),

@@ -250,27 +250,6 @@ fn a_message_that_is_lost_last_is_missed() {
     }
 }
 
-/// A task that takes nothing at present gets no credit; others do.
-#[test]
-fn credit_waits_for_nobody_else() {
-    let Some(faulty) = Faulty::new("credit") else { return };
-    let done = faulty.job("dead:3:0:11:0", 0).run(TASK, &["streams", "last"]).expect(137);
-    assert!(done.err.contains("is dead from message 3 on"), "{done:?}");
-    assert_eq!(done.lines_with("streams: the last task's is there").len(), 1, "{done:?}");
-}
-
-/// While no path is up, a task that sends nothing can't say what it has consumed.
-#[test]
-fn credit_outlives_paths_that_fail() {
-    let Some(faulty) = Faulty::new("credit-rails") else { return };
-    for faults in ["cut:60:50:101,cut:150:50:101,cut:320:50:101", "inject:40:3:104,cut:90:50:101"] {
-        let job = faulty.job(faults, 0).var("LAPIS_RDMA_ADDR", RAILS);
-        let done = job.run(TASK, &["streams"]).expect(0);
-        assert!(done.err.contains("faults: "), "nothing failed at {faults}: {done:?}");
-        assert_eq!(done.lines_with("streams: done").len(), TASKS as usize, "{faults}: {done:?}");
-    }
-}
-
 #[test]
 fn a_short_put_that_is_lost_on_the_way_is_missed() {
     let Some(faulty) = Faulty::new("lost-put") else { return };
@@ -393,21 +372,6 @@ fn a_rail_that_is_opened_anew_costs_nobody_who_has_no_other() {
         all_ended(faults, done) == 6
     });
     assert!(found, "the third task was lost each time");
-}
-
-/// A rail that can't be opened keeps no other one from being tried again. As above, one of a few
-/// tries must come to its end.
-#[test]
-fn each_rail_that_a_failed_put_has_closed_is_tried_again() {
-    let Some(faulty) = Faulty::new("reopen") else { return };
-    let faults = "1/endpoint@0:2:0:12,1/endpoint@1:2:1:12,0/moved@0:3:1:5,0/moved@1:9:1:5";
-    let found = (0..4).any(|_| {
-        let job = faulty.job_of(TASKS, faults).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "info");
-        let done = faulty.run_rounds(faults, job, LONG);
-        assert!(done.err.contains("rail 1 is opened anew: a peer has left it"), "{done:?}");
-        all_ended(faults, done) == 6
-    });
-    assert!(found, "the rail stayed closed each time");
 }
 
 /// When a line of the log was written, as text in the order of time.

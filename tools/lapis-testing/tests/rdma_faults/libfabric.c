@@ -243,14 +243,15 @@ static int fault(const char *what, const void *object, fi_addr_t to) {
     int i, error = 0;
     for (i = 0; i < fault_count; i++) {
         struct fault *f = &faults[i];
-        int other = f->to != ANYBODY && (f->to >= known_count || known[f->to] != to);
-        if (strcmp(f->what, "dead") == 0 && begins(what) && !other) {
+        if (strcmp(f->what, "dead") == 0 && begins(what)) {
             if (strcmp(what, "inject") == 0 && ++f->calls == f->from)
                 fprintf(stderr, "faults: process %ld is dead from message %ld on\n", (long)getpid(), f->calls);
             if (f->calls >= f->from)
                 error = (int)f->error;
         }
-        if (strcmp(f->what, what) != 0 || (f->rail != ANY_RAIL && f->rail != rail_of(object)) || other)
+        if (strcmp(f->what, what) != 0 || (f->rail != ANY_RAIL && f->rail != rail_of(object)))
+            continue;
+        if (f->to != ANYBODY && (f->to >= known_count || known[f->to] != to))
             continue;
         f->calls++;
         if (f->calls < f->from || (f->count > 0 && f->calls >= f->from + f->count))
