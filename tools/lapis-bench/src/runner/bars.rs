@@ -191,7 +191,14 @@ fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
         at_least("stream of 1 MiB puts, to bare libfabric's", to_bare("put_bw", MIB), 0.95, ""),
         at_least("stream of 1 MiB gets, to bare libfabric's", to_bare("get_bw", MIB), 0.95, ""),
     ];
-    bars.into_iter().flatten().collect()
+    bars.into_iter().flatten().chain(of_fabric(all)).collect()
+}
+
+/// What two of its rails carry.
+fn of_fabric(all: &Figures<'_>) -> Option<Bar> {
+    let puts = |how: &str| all.trial("fabric", &format!("put_bw: {how}"));
+    let both = ratio(puts("2 rails of 2 Gbit/s"), puts("1 rail of 2 Gbit/s"));
+    at_least("stream of 1 MiB puts over two rails, to one", both, 1.6, "")
 }
 
 /// Programs in C alone have this figure.

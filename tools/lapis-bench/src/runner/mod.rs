@@ -7,6 +7,7 @@ pub(crate) mod collectives;
 pub(crate) mod crowd;
 pub(crate) mod dgsp;
 mod dgsp_report;
+mod fabric;
 pub(crate) mod kinds;
 mod machine;
 pub(crate) mod network;
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trials: &[_] = match &*args.transport {
         "udp" => &trials::ALL,
         "hps" => &wire::ALL,
+        "rdma" => &fabric::ALL,
         _ => &[],
     };
     let plan = wanted_benches(args, trials)?;

@@ -84,14 +84,19 @@ impl Network {
 
     /// The same over another transport.
     pub(super) fn perf_over(&self, transport: &str, rails: usize, arguments: &[&str]) -> Line {
+        let line = self.perf_on_all(transport, arguments);
+        if rails == 1 { line.var("MP_EUIDEVICE", "r0") } else { line.var("MP_INSTANCES", rails.to_string()) }
+    }
+
+    /// The same over the rails that the transport chooses.
+    pub(super) fn perf_on_all(&self, transport: &str, arguments: &[&str]) -> Line {
         let [a, b] = &self.hosts;
         let program = |name: &str| self.programs.join(name).into_os_string();
         let line = Line::new(["ip", "netns", "exec", a]).args([program("lapirun")]);
         let line = line.args(["-H", &format!("{a}:1,{b}:1"), "--remote", &self.remote]);
         let line = line.args(["--address", "10.217.99.1"]).args([program("lapis-perf")]).args(arguments);
         let line = line.args(["--json"]).var("LAPIS_TRANSPORT", transport);
-        let line = line.var("LAPIS_TRANSPORT_PATH", &self.programs);
-        if rails == 1 { line.var("MP_EUIDEVICE", "r0") } else { line.var("MP_INSTANCES", rails.to_string()) }
+        line.var("LAPIS_TRANSPORT_PATH", &self.programs)
     }
 
     /// A daemon of windows on each host, which has taken its rails.
@@ -142,6 +147,21 @@ impl Network {
                 let limit = format!("tbf rate {megabits}mbit burst 256kb latency 20ms");
                 self.inside(host, &format!("tc qdisc add dev r{rail} root {limit}"))
                     .context("rails can't be made slower: that needs tc and the tbf queue")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until every rail carries: libfabric lists no others.
+    pub(super) fn settle(&self) -> Result<()> {
+        let start = Instant::now();
+        for (host, rail) in (0..2).flat_map(|host| (0..self.rails).map(move |rail| (host, rail))) {
+            let state = format!("cat /sys/class/net/r{rail}/operstate");
+            while self.inside(host, &state)?.trim() != "up" {
+                if start.elapsed() > PROMPT {
+                    bail!("rail r{rail} does not come up");
+                }
+                std::thread::sleep(Duration::from_millis(20));
             }
         }
         Ok(())

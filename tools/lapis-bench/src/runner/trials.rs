@@ -1,6 +1,7 @@
 //! Lapis alone, on networks that lose packets or whose rails go down: there are no floors or peers
 //! to compare with.
 
+use super::fabric;
 use super::network::Network;
 use super::rounds::Figure;
 use super::sample::{Sample, keep};
@@ -20,7 +21,7 @@ pub(super) const ALL: [(&str, &str); 3] = [
 ];
 
 fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    ALL.iter().chain(&wire::ALL)
+    ALL.iter().chain(&wire::ALL).chain(&fabric::ALL)
 }
 
 /// Speed of a rail whose number shall count, in megabits a second: two of them stay below what a
@@ -50,6 +51,7 @@ pub(super) fn take(
             "loss" => loss(rounds, budget, &mut samples),
             "rails" => rails(rounds, budget, &mut samples),
             "wire" => wire::take(rounds, budget, &mut samples),
+            "fabric" => fabric::take(rounds, budget, &mut samples),
             _ => stall(rounds, &mut samples),
         };
         if let Err(error) = outcome {
