@@ -1,10 +1,11 @@
 //! What the user is told about failover between network instances, and about a path that is
-//! narrower than it says, on hosts that are network namespaces.
+//! narrower than it says, on hosts that are network namespaces; and about failover between windows.
 
 mod support;
 
 use lapis_testing::{Finished, Net, Running};
 use std::path::PathBuf;
+use support::adapters::Adapters;
 use support::{artifacts, compile, scratch, source};
 
 /// A job of one task on each host, whose standard errors come with its output.
@@ -99,6 +100,72 @@ fn an_interface_that_cannot_be_used_is_told_with_the_reason() {
     let done = hosts.finish(hosts.start("ipv6", &env));
     assert_eq!(counts(&done), [2, 0, 2, 0], "{done:?}");
     assert!(done.lines_with("485:").iter().all(|line| line.contains("r0 fd17:")), "{done:?}");
+}
+
+/// A job of two tasks with windows of this host's adapters, whose standard errors come with its
+/// output. It ends when the file of this name appears.
+fn start_with_windows(adapters: &Adapters, level: &str) -> (Running, PathBuf) {
+    let (program, signal) = (compile(&[source("jobs/failover.c")], &[]), scratch("enough"));
+    let mut command = lapis_testing::clean(artifacts().join("lapirun"));
+    let line = format!("exec {} {} nothing 2>&1", program.display(), signal.display());
+    command.args(["-n", "2", "sh", "-c", &line]).env("LAPIS_TRANSPORT_PATH", artifacts());
+    command.envs(adapters.variables()).env("MP_INFOLEVEL", level).env("LAPIS_INTERRUPT", "yes");
+    let mut running = Running::start(command);
+    running.read_line("ready");
+    running.read_line("ready");
+    (running, signal)
+}
+
+fn finish_with_windows((running, signal): (Running, PathBuf)) -> Finished {
+    std::fs::write(&signal, "").expect("the target directory can be written");
+    let done = running.wait().expect(0);
+    std::fs::remove_file(&signal).expect("just written");
+    assert_eq!(done.lines_with("done").len(), 2, "{done:?}");
+    done
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn the_loss_of_every_window_is_told_and_of_one_it_is_not() {
+    let adapters = Adapters::new(2);
+    let mut job = start_with_windows(&adapters, "1");
+    adapters.set("sn0", false);
+    adapters.set("sn0", true);
+    adapters.set("sn1", false);
+    adapters.set("sn0", false);
+    job.0.read_line("491:");
+    job.0.read_line("491:");
+    adapters.set("sn0", true);
+    adapters.set("sn1", true);
+    let done = finish_with_windows(job);
+    assert_eq!(counts(&done), [0, 0, 0, 2], "{done:?}");
+    assert_eq!(done.lines_with("No adapter is left to some tasks").len(), 2, "{done:?}");
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn windows_of_one_adapter_alone_are_told_where_several_are_wanted() {
+    let adapters = Adapters::new(1);
+    for (level, told) in [("1", 2), ("0", 0)] {
+        let done = finish_with_windows(start_with_windows(&adapters, level));
+        assert_eq!(counts(&done), [told, 0, 0, 0], "{done:?}");
+        assert_eq!(done.lines_with("All windows of this task are on one adapter, sn0").len(), told);
+    }
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn a_daemon_that_ends_is_told_for_nobody_else_reports_the_state_of_adapters() {
+    let mut adapters = Adapters::new(2);
+    let mut job = start_with_windows(&adapters, "1");
+    adapters.end();
+    job.0.read_line("486:");
+    job.0.read_line("486:");
+    let done = finish_with_windows(job);
+    assert_eq!(counts(&done), [0, 2, 0, 0], "{done:?}");
 }
 
 #[test]

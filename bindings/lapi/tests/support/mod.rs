@@ -2,6 +2,7 @@
 //! a watchdog.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
+pub mod adapters;
 pub mod hosts;
 
 use std::ffi::OsStr;
