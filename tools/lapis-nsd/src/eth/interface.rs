@@ -262,9 +262,14 @@ impl Interface {
         self.gone
     }
 
-    /// See [`State::silent`].
-    pub(crate) fn is_silent(&self) -> bool {
+    fn is_silent(&self) -> bool {
         self.hops.are_silent()
+    }
+
+    /// Whether it is another one than was seen last, though the kernel has told nothing: time has
+    /// passed, or frames were let go of that were short.
+    pub(crate) fn has_turned(&self, seen: &State) -> bool {
+        self.is_silent() != seen.silent || self.room() != seen.room
     }
 
     /// Does what is due: lets go of the frames of closed windows, and asks neighbours.

@@ -61,7 +61,7 @@ impl Tables {
         let mut turned = false;
         for (interface, state) in self.cards.iter_mut().filter_map(|card| card.interface.as_mut()) {
             interface.settle();
-            turned |= interface.is_silent() != state.silent;
+            turned |= interface.has_turned(state);
         }
         if turned {
             self.look(Heard::default());
@@ -71,8 +71,7 @@ impl Tables {
     /// When something is due.
     pub fn settles_in(&self) -> Option<Duration> {
         let due = |(interface, state): &(Interface, State)| {
-            let turned = interface.is_silent() != state.silent;
-            if turned { Some(Duration::ZERO) } else { interface.settles_in() }
+            if interface.has_turned(state) { Some(Duration::ZERO) } else { interface.settles_in() }
         };
         self.cards.iter().filter_map(|card| due(card.interface.as_ref()?)).min()
     }
