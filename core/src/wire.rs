@@ -445,6 +445,14 @@ pub(crate) struct FragmentPacket<'a> {
 }
 
 impl<'a> FragmentPacket<'a> {
+    /// The message that a packet is a further one of, for who only asks for that; `None` for every
+    /// other packet.
+    #[inline(always)]
+    pub(crate) fn message_of(packet: &[u8]) -> Option<u32> {
+        let &[kind, _, _, _, ref message @ ..] = packet.first_chunk::<8>()?;
+        (kind == Kind::Fragment as u8).then(|| u32::from_le_bytes(*message))
+    }
+
     /// `None` for every other packet.
     #[inline(always)]
     pub(crate) fn parse(packet: &'a [u8]) -> Option<Self> {

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::context::{Context, ContextBuilder};
-    use crate::datagrams::tests::{end, packet, poll};
+    use crate::datagrams::tests::{end, packet, places, poll};
     use crate::stats::Path;
     use crate::sync::Ordering;
     use crate::transport::Status;
@@ -133,7 +133,7 @@ mod tests {
         let calls = locked.shared().link_sleepers.heard();
         locked.begin_polling();
         let (link, datagrams) = locked.links.engine_at(0).expect("it was given one");
-        datagrams.poll(link, usize::MAX, true).expect("polls");
+        datagrams.poll(link, places(usize::MAX), true).expect("polls");
         let units = datagrams.take_units();
         datagrams.give_back(units);
         assert_eq!(datagrams.until_timer(), Some(Duration::ZERO), "it is put off");

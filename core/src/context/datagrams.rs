@@ -3,7 +3,7 @@
 
 use super::{Context, Locked};
 use crate::context::State;
-use crate::datagrams::{Datagrams, more_follows};
+use crate::datagrams::{Datagrams, Fragments, more_follows};
 use crate::error::{Error, Result};
 use crate::reliable::Event;
 use crate::reliable::wire::MIN_DATAGRAM;
@@ -50,15 +50,17 @@ impl Locked<'_> {
     pub(super) fn poll_datagrams(&mut self, index: usize) -> usize {
         // Changed under the lock only.
         let spinning = self.shared().status.polling.load(Ordering::Relaxed) > 0;
-        let state = &mut **self;
-        let early_room = state.receiving.reassemblies.early_room();
-        let Some((link, datagrams)) = state.links.engine_at(index) else { return 0 };
-        match datagrams.poll(link, early_room, spinning) {
+        let State { links, receiving, .. } = &mut **self;
+        let Some((link, datagrams)) = links.engine_at(index) else { return 0 };
+        let early_room = receiving.reassemblies.early_room();
+        let fragments = Fragments { early_room, is_known: &|peer, message| receiving.knows((peer, message)) };
+        match datagrams.poll(link, fragments, spinning) {
             Ok(0) => return 0,
             Ok(_) => {}
             Err(status) => return self.link_broken(index, status),
         }
         let units = datagrams.take_units();
+        let state = &mut **self;
         if let [unit] = &units[..] {
             state.peers[unit.peer].unheard = 0;
         }

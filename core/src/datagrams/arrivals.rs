@@ -1,6 +1,6 @@
 //! Handling arrivals and timers.
 
-use super::{Datagrams, Unit, is_fragment};
+use super::{Datagrams, Fragments, Unit};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use lapis_ablation::{Optimization, without};
@@ -19,12 +19,11 @@ impl Datagrams {
     /// are in [`take_units`](Self::take_units), and when they are dealt with,
     /// [`flush`](Self::flush) is to be called.
     ///
-    /// `early_room` bounds the fragments that are taken before their message's first packet.
     /// `spinning`: the next call follows at once, so that timers need not be looked at in this one.
     pub(crate) fn poll(
         &mut self,
         link: &mut Link,
-        mut early_room: usize,
+        mut fragments: Fragments<'_>,
         spinning: bool,
     ) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
@@ -47,15 +46,15 @@ impl Datagrams {
         self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
         if kept > 0 {
-            self.take_stored_bypassed(&mut early_room);
+            self.take_stored_bypassed(&mut fragments);
         }
         for i in 0..n {
             let event = self.events[i];
             if event.kind == EventKind::Datagram as u32 {
-                self.arrived(now, &event, &mut early_room);
+                self.arrived(now, &event, &mut fragments);
             } else if event.kind == EventKind::Message as u32 {
                 // SAFETY: the transport has not been polled since.
-                unsafe { self.arrived_by_bypass(&event, &mut early_room) };
+                unsafe { self.arrived_by_bypass(&event, &mut fragments) };
             } else {
                 self.told(now, &event);
             }
@@ -79,17 +78,15 @@ impl Datagrams {
     }
 
     #[inline]
-    fn arrived(&mut self, now: Nanos, event: &Event, early_room: &mut usize) {
+    fn arrived(&mut self, now: Nanos, event: &Event, fragments: &mut Fragments<'_>) {
         // SAFETY: the transport keeps the bytes valid until its next poll.
         let datagram = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
         let (units, joined) = (&mut self.units, &mut self.joined);
         let before = units.len();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
-            if is_fragment(packet) {
-                // Its message may be under way; that it is not costs a place. What is refused comes
-                // again.
-                let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };
-                *early_room = left;
+            if !fragments.take(peer, packet) {
+                // It comes again.
+                return Verdict::Drop;
             }
             let ptr = if datagram.as_ptr_range().contains(&packet.as_ptr()) {
                 packet.as_ptr()

@@ -21,7 +21,7 @@
 //! They are used as soon as the engine knows that the peer knows them.
 
 use super::departures::FAST_PATH_UNITS;
-use super::{Datagrams, Unit, is_fragment, more_follows};
+use super::{Datagrams, Fragments, Unit, more_follows};
 use crate::transport::{Caps, Event, Link, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
@@ -78,16 +78,16 @@ impl Datagrams {
             && self.send_bypassing(link, peer, head, body) == Status::Done
     }
 
-    /// Takes a packet that has arrived by the bypass, and its place of `early_room`: it can't be
+    /// Takes a packet that has arrived by the bypass, and its place if there is one: it can't be
     /// refused.
     ///
     /// # Safety
     /// The transport keeps the bytes valid until its next poll.
-    pub(super) unsafe fn arrived_by_bypass(&mut self, event: &Event, early_room: &mut usize) {
+    pub(super) unsafe fn arrived_by_bypass(&mut self, event: &Event, fragments: &mut Fragments<'_>) {
         // SAFETY: the transport keeps the bytes valid, the caller says.
         let bytes = unsafe { std::slice::from_raw_parts(event.data.cast_const(), event.len as usize) };
         if let Some(packet) = self.bypassed_packet(event.peer, bytes) {
-            *early_room = early_room.saturating_sub(usize::from(is_fragment(packet)));
+            fragments.take(event.peer, packet);
             self.units.push(Unit { peer: event.peer, ptr: packet.as_ptr(), len: packet.len() });
         }
     }
@@ -100,10 +100,10 @@ impl Datagrams {
 
     /// Takes what was kept.
     #[cold]
-    pub(super) fn take_stored_bypassed(&mut self, early_room: &mut usize) {
+    pub(super) fn take_stored_bypassed(&mut self, fragments: &mut Fragments<'_>) {
         for (peer, bytes) in std::mem::take(&mut self.early_past) {
             if let Some(packet) = self.bypassed_packet(peer, &bytes) {
-                *early_room = early_room.saturating_sub(usize::from(is_fragment(packet)));
+                fragments.take(peer, packet);
                 let (ptr, len) = (packet.as_ptr(), packet.len());
                 self.joined.push(bytes);
                 self.units.push(Unit { peer, ptr, len });

@@ -44,7 +44,7 @@ use crate::reliable::RailStats;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{Engine, Event as EngineEvent, JobAuth, Nanos, PathInfo, PathState, Transmit};
 use crate::transport::{Event, FailoverTrouble, PeerId, RawSlice};
-use crate::wire::Kind;
+use crate::wire::{FragmentPacket, Kind};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -312,8 +312,25 @@ pub(crate) fn more_follows(kind: u8) -> bool {
     kind < 32 && FIRST >> kind & 1 == 1
 }
 
-/// Whether a packet is a further one of a message of several: those before it may not have come.
-#[inline]
-fn is_fragment(packet: &[u8]) -> bool {
-    packet.first() == Some(&(Kind::Fragment as u8))
+/// Which fragments a poll takes: the packets of a message of several behind its first one, which
+/// may not have come.
+pub(crate) struct Fragments<'a> {
+    /// How many are taken of messages of which nothing is known.
+    pub(crate) early_room: usize,
+    /// Whether a peer's message of this number is known: its fragments are taken in any case.
+    pub(crate) is_known: &'a dyn Fn(PeerId, u32) -> bool,
+}
+
+impl Fragments<'_> {
+    /// Takes a packet, and a place if it needs one. False: there is none.
+    #[inline]
+    fn take(&mut self, peer: PeerId, packet: &[u8]) -> bool {
+        let Some(message) = FragmentPacket::message_of(packet) else { return true };
+        if (self.is_known)(peer, message) {
+            return true;
+        }
+        let left = self.early_room.checked_sub(1);
+        self.early_room = left.unwrap_or(0);
+        left.is_some()
+    }
 }

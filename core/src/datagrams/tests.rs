@@ -1,6 +1,6 @@
 //! Two engines with a wire between them that does as it is told.
 
-use super::{Datagrams, Parties, Timing, Unit};
+use super::{Datagrams, Fragments, Parties, Timing, Unit};
 use crate::config::Config;
 use crate::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, Host, Limits, Link, NoWaiter, OpenParams,
@@ -136,6 +136,10 @@ pub(crate) fn end(task: PeerId) -> (Link, Datagrams) {
 
 /// An end with an epoch of its own, and that of the other one if it is known.
 pub(crate) fn end_of(task: PeerId, epoch: u32, other: Option<u32>) -> (Link, Datagrams) {
+    end_with(task, epoch, other, &Config::default())
+}
+
+fn end_with(task: PeerId, epoch: u32, other: Option<u32>, config: &Config) -> (Link, Datagrams) {
     let secret = [7; 32];
     let params = OpenParams {
         task,
@@ -149,7 +153,7 @@ pub(crate) fn end_of(task: PeerId, epoch: u32, other: Option<u32>) -> (Link, Dat
     let mut link = Plugin::from_table(table()).expect("a good table").open(&params).expect("opens");
     let peers = vec![(1 - task, other)];
     let parties = Parties { task, job: "j", context: (0, 0), secret: &secret, epoch, alone: true, peers };
-    let timing = Timing::of(&Config::default());
+    let timing = Timing::of(config);
     let datagrams = Datagrams::new(&mut link, timing, &parties).expect("an engine");
     (link, datagrams)
 }
@@ -167,9 +171,14 @@ fn read(unit: Unit) -> (u8, u32) {
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
 }
 
+/// So many fragments are taken.
+pub(crate) fn places(early_room: usize) -> Fragments<'static> {
+    Fragments { early_room, is_known: &|_, _| false }
+}
+
 /// The packets of one poll, without the news of lives that have begun.
 pub(crate) fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)> {
-    datagrams.poll(link, usize::MAX, false).expect("polls");
+    datagrams.poll(link, places(usize::MAX), false).expect("polls");
     let units = datagrams.take_units();
     let packets = units.iter().filter(|unit| unit.new_life_after().is_none());
     let read = packets.map(|unit| read(*unit)).collect();
@@ -308,7 +317,7 @@ fn packets_before_their_messages_first_are_taken_as_far_as_there_is_room_and_non
         near.flush(&mut near_link, now);
 
         let room = if begun { usize::MAX } else { ROOM - kept };
-        far.poll(&mut far_link, room, false).expect("polls");
+        far.poll(&mut far_link, places(room), false).expect("polls");
         let units = far.take_units();
         for unit in &units {
             match read(*unit) {
@@ -324,7 +333,7 @@ fn packets_before_their_messages_first_are_taken_as_far_as_there_is_room_and_non
         most_memory = most_memory.max(far.engine.memory());
         let now = far.now();
         far.flush(&mut far_link, now);
-        near.poll(&mut near_link, ROOM, false).expect("polls");
+        near.poll(&mut near_link, places(ROOM), false).expect("polls");
         let none = near.take_units();
         assert!(none.is_empty());
         near.give_back(none);
@@ -357,7 +366,7 @@ fn packets_past_the_datagrams_take_room_from_those_in_datagrams() {
     let mut room = ROOM;
     while taken.len() < past.len() + others.len() || near.owes(1) {
         near.flush(&mut near_link, near.now());
-        far.poll(&mut far_link, room, false).expect("polls");
+        far.poll(&mut far_link, places(room), false).expect("polls");
         let units = far.take_units();
         assert!(units.len() <= room, "{} packets where {room} have room", units.len());
         taken.extend(units.iter().map(|unit| read(*unit).1));

@@ -5,6 +5,7 @@ use crate::context::{Arrival, Locked, State};
 use crate::state::{Key, Receiving};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
+use std::collections::VecDeque;
 
 impl Locked<'_> {
     /// The first packet's handler has answered: take its data, then whatever came early.
@@ -78,8 +79,8 @@ impl State {
     #[cold]
     fn fragment_too_early(&mut self, (source, message): Key, position: u64, data: &[u8]) {
         let Receiving { reassemblies, dropped, .. } = &mut self.receiving;
-        let is_put_off = || dropped.iter().any(|(from, packet)| *from == source && begins(packet, message));
-        if !reassemblies.keep_early((source, message), position, data, is_put_off) {
+        let key = (source, message);
+        if !reassemblies.keep_early(key, position, data, || is_put_off(dropped, key)) {
             tracing::warn!(
                 source,
                 message,
@@ -88,6 +89,20 @@ impl State {
             );
         }
     }
+}
+
+impl<C> Receiving<C> {
+    /// Whether the first packet of a message has come, so that its length bounds what is kept of
+    /// it. A handler that puts it off may wait for a message whose packets come behind it.
+    #[inline]
+    pub(crate) fn knows(&self, key: Key) -> bool {
+        self.reassemblies.has_begun(key) || is_put_off(&self.dropped, key)
+    }
+}
+
+/// Whether the first packet of a message is among those that their handlers put off.
+fn is_put_off(dropped: &VecDeque<(PeerId, Box<[u8]>)>, (source, message): Key) -> bool {
+    dropped.iter().any(|(from, packet)| *from == source && begins(packet, message))
 }
 
 /// Whether a packet is the first one of this message of several.
@@ -106,10 +121,16 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::context::{Context, ContextBuilder, Delivery};
+    use crate::datagrams::tests::poll;
+    use crate::handlers::Incoming;
+    use crate::message::two_tasks;
     use crate::stats::Path;
     use crate::sync::{AtomicBool, Ordering};
+    use crate::transport::Status;
     use crate::wire::Encoded;
+    use lapis_patience::Patience;
     use std::sync::{Arc, mpsc};
+    use std::time::Duration;
 
     /// Hands a packet to the dispatcher.
     fn arrives(context: &Context, header: &Header, data: &[u8]) {
@@ -121,6 +142,64 @@ mod tests {
         locked.dispatching -= 1;
     }
 
+    /// The other task's handler waits for a message that is under way with the buffer that the next
+    /// one is for, of which more comes than is kept of messages that have not begun.
+    #[test]
+    fn a_message_that_its_handler_puts_off_stops_none_that_is_under_way() {
+        const PACKETS: usize = 7_000;
+        let (context, mut link, mut far) = two_tasks::pair();
+        let (first_ended, both_ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let ends = Arc::clone(&first_ended);
+        let first = move |_: &Context, message: &Incoming<'_>| {
+            let ends = Arc::clone(&ends);
+            Delivery::collect(message, move |_| ends.store(true, Ordering::Relaxed))
+        };
+        let (is_free, ends) = (Arc::clone(&first_ended), Arc::clone(&both_ended));
+        let second = move |_: &Context, message: &Incoming<'_>| {
+            if !is_free.load(Ordering::Relaxed) {
+                return Delivery::later();
+            }
+            let ends = Arc::clone(&ends);
+            Delivery::collect(message, move |_| ends.store(true, Ordering::Relaxed))
+        };
+        context.set_handler(crate::HandlerId(1), first).unwrap();
+        context.set_handler(crate::HandlerId(2), second).unwrap();
+
+        let piece = |header: &Header| {
+            let mut head = Encoded::new();
+            let n = header.encode(&mut head);
+            [head.bytes(n), &[7; 8]].concat()
+        };
+        let begins = |message: u32, pieces: usize| {
+            let mut header = Header::new(Kind::AmFirst, message, (message + 1).into());
+            header.total = (pieces * 8) as u64;
+            piece(&header)
+        };
+        let goes_on = |message, n: usize| piece(&Header::new(Kind::Fragment, message, (n * 8) as u64));
+        let mut packets = VecDeque::from([begins(0, 2), begins(1, PACKETS)]);
+        packets.extend((1..PACKETS).map(|n| goes_on(1, n)));
+        packets.push_back(goes_on(0, 1));
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while !both_ended.load(Ordering::Relaxed) {
+            while let Some(packet) = packets.front()
+                && far.send(&mut link, 0, packet, &[], true) == Status::Done
+            {
+                packets.pop_front();
+            }
+            let now = far.now();
+            far.flush(&mut link, now);
+            context.progress().unwrap();
+            poll(&mut link, &mut far);
+            assert!(
+                !patience.is_over(),
+                "of the first message, all is {first_ended:?}; {} to go",
+                packets.len()
+            );
+        }
+        context.purge(1).unwrap();
+        context.terminate().unwrap();
+    }
+
     #[test]
     fn long_messages_that_their_handler_puts_off_are_whole_when_it_takes_them() {
         const PACKETS: usize = 6_000;
@@ -130,7 +209,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let ready = Arc::new(AtomicBool::new(false));
         let is_ready = Arc::clone(&ready);
-        let collect = move |_: &Context, message: &crate::handlers::Incoming<'_>| {
+        let collect = move |_: &Context, message: &Incoming<'_>| {
             if !is_ready.load(Ordering::Relaxed) {
                 return Delivery::later();
             }

@@ -6,8 +6,8 @@ use crate::transport::PeerId;
 use rustc_hash::FxHashMap;
 
 /// Fragments kept before their message's first packet has come, per context. The packet engine
-/// takes no more, so that they come again; what delivers in order brings the first packet first. So
-/// this is a bound for faulty peers.
+/// takes no more of such messages, so that they come again; what delivers in order brings the first
+/// packet first. So this is a bound for faulty peers.
 const MAX_EARLY: usize = 4096;
 
 /// What happens when a message's data is all there.
@@ -69,6 +69,12 @@ impl<C> Reassemblies<C> {
     #[inline(never)]
     fn set_aside(&mut self) {
         self.others.extend(self.latest.take());
+    }
+
+    /// Whether a message has begun and not ended.
+    #[inline]
+    pub(crate) fn has_begun(&self, key: Key) -> bool {
+        self.latest.as_ref().is_some_and(|(latest, _)| *latest == key) || self.others.contains_key(&key)
     }
 
     /// A message that has begun and not ended.
