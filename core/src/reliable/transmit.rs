@@ -8,7 +8,7 @@ use super::peer::Peer;
 use super::send_queue::{Carrier, Filled};
 use super::sent::Fate;
 use super::shared::Shared;
-use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM, PROBE_LEN};
+use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MAX_DATAGRAM, MIN_DATAGRAM, PROBE_LEN};
 use super::{Channel, Engine};
 
 /// Datagrams that replies may have in flight beyond the window, so that requests can't lock them
@@ -201,10 +201,14 @@ impl Peer {
         if written == 0 {
             return false;
         }
-        // Acknowledgements that found no room go behind the full datagrams.
+        // Acknowledgements that found no room go behind the full datagrams, unless all together
+        // would be more than one send can carry.
         if !ended && written < most && self.paths.iter().any(|path| path.arrivals.urgent()) {
-            let cap = output.out.segment_size;
-            self.acknowledge(at, cap, output);
+            let left = MAX_DATAGRAM.max(most_bytes).saturating_sub(output.out.total);
+            let cap = output.out.segment_size.min(left);
+            if cap > HEADER_LEN {
+                self.acknowledge(at, cap, output);
+            }
         }
         true
     }
