@@ -81,6 +81,7 @@ pub(super) struct SendQueue {
     base: u64,
     fresh: u64,
     next: u64,
+    /// Those that are [lost](State::Lost), each once.
     retry: VecDeque<u32>,
     bytes: ByteRing,
     channel: u8,
@@ -214,14 +215,7 @@ impl SendQueue {
     }
 
     fn allows_lost(&self, path: u8, up: u8) -> bool {
-        // Those that have arrived since go away when others are sent.
-        self.retry.iter().any(|&unit| self.lost_unit(unit).is_none_or(|unit| unit.preferred.allows(path, up)))
-    }
-
-    /// A unit of those to be sent again, unless it has arrived since.
-    fn lost_unit(&self, unit: u32) -> Option<&Unit> {
-        let id = self.expand(unit);
-        (id >= self.base).then(|| &self.units[self.at(id)]).filter(|unit| unit.state == State::Lost)
+        self.retry.iter().any(|&unit| self.units[self.at(self.expand(unit))].preferred.allows(path, up))
     }
 
     /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. Lost ones
@@ -230,18 +224,12 @@ impl SendQueue {
     pub(super) fn fill(&mut self, builder: &mut DatagramBuilder<'_>, to: Carrier) -> Filled {
         let mut at = 0;
         while let Some(&unit) = self.retry.get(at) {
-            match self.lost_unit(unit) {
-                None => {
-                    self.retry.remove(at);
-                    continue;
-                }
-                Some(unit) if !to.takes(unit) => {
-                    at += 1;
-                    continue;
-                }
-                Some(_) => {}
+            let id = self.expand(unit);
+            if !to.takes(&self.units[self.at(id)]) {
+                at += 1;
+                continue;
             }
-            match self.put(builder, to, self.expand(unit)) {
+            match self.put(builder, to, id) {
                 Filled::All => self.retry.remove(at),
                 stopped => return stopped,
             };
@@ -356,6 +344,9 @@ impl SendQueue {
             let at = self.at(id);
             let unit = &mut self.units[at];
             if unit.state != State::Acked {
+                if unit.state == State::Lost {
+                    self.retry.retain(|lost| *lost != id as u32);
+                }
                 unit.state = State::Acked;
                 news += 1;
                 if unit.token != NO_TOKEN {
@@ -390,10 +381,16 @@ impl SendQueue {
         for id in self.fresh..self.next {
             let at = self.at(id);
             let unit = &mut self.units[at];
-            if unit.token == token {
-                (unit.external.buffer, unit.external.offset) = (0, 0);
+            if unit.token != token || unit.state == State::Acked {
+                continue;
+            }
+            (unit.external.buffer, unit.external.offset) = (0, 0);
+            if id < self.fresh {
+                unit.token = NO_TOKEN;
+                sent += 1;
             }
         }
+        sent
     }
 
     /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent

@@ -124,3 +124,34 @@ fn lost_units_are_sent_again_over_their_preferred_path() {
     }
     assert_eq!(paths, [4, 4]);
 }
+
+/// A unit that counted as lost and arrived all the same waits for nothing, so no path is chosen for
+/// it.
+#[test]
+fn what_arrived_after_it_counted_as_lost_keeps_no_other_unit_from_its_path() {
+    let mut pair = pair();
+    // Path 0 answers sooner than the other one is thought to.
+    pair.submit_preferring(0, b"first", 0);
+    pair.send(0);
+    pair.now += 10 * US;
+    pair.receive(1);
+    pair.run(5 * MS);
+    for token in 1..5 {
+        pair.submit_preferring(0, &[0; 100], token);
+        assert_eq!(pair.send(0), 1);
+        pair.now += US;
+    }
+    // The oldest comes last.
+    pair.wires[1].rotate_left(1);
+    for datagram in std::mem::take(&mut pair.wires[1]) {
+        pair.deliver(1, &datagram, Verdict::Accept);
+        pair.send(1);
+    }
+    // One poll brings all acknowledgements.
+    pair.receive(0);
+    let stats = pair.engines[0].stats(1).unwrap();
+    assert_eq!((stats.datagrams_lost, stats.losses_undone, stats.units_acked), (1, 1, 5));
+    pair.submit_preferring(1, &BIG, 5);
+    pair.send(0);
+    assert_eq!(pair.taken().iter().map(|(path, _)| *path).collect::<Vec<_>>(), [1]);
+}
