@@ -215,14 +215,17 @@ impl<A: Authenticator> Engine<A> {
         }
     }
 
-    /// As [`settle`](Self::settle), where nobody wants these units any more and some of them may
-    /// not have been sent yet: what is still sent of these names buffer 0, for which the upper
-    /// layer gives any bytes. The receiver must know that it is to drop them.
+    /// Nobody wants the units with this token any more, of which some may be on their way or not
+    /// sent yet. The caller's memory behind them is left alone from now on: what is still sent of
+    /// them, or sent again, names buffer 0, for which the upper layer gives any bytes. Those that
+    /// were sent are reported as acknowledged now. All of them arrive, since none may be missing
+    /// among the units' numbers; the receiver must know that it is to drop them.
     pub fn withdraw(&mut self, peer: u32, token: u64) {
         self.settle(peer, token);
         let Some(index) = self.index.get(peer) else { return };
         for queue in &mut self.peers[index as usize].queues {
-            queue.void_unsent(token);
+            let sent = queue.void(token);
+            self.shared.events.extend(std::iter::repeat_n(Event::Acked { peer, token }, sent));
         }
     }
 

@@ -376,9 +376,11 @@ impl SendQueue {
         (self.base..self.fresh).filter(open).map(|id| id as u32).collect()
     }
 
-    /// Units with this token that were not sent yet name no memory of the caller's any more.
-    pub(super) fn void_unsent(&mut self, token: u64) {
-        for id in self.fresh..self.next {
+    /// Units with this token that are not known to have arrived name no memory of the caller's any
+    /// more. Those of them that were sent lose the token; returns how many.
+    pub(super) fn void(&mut self, token: u64) -> usize {
+        let mut sent = 0;
+        for id in self.base..self.next {
             let at = self.at(id);
             let unit = &mut self.units[at];
             if unit.token != token || unit.state == State::Acked {

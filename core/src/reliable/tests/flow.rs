@@ -365,3 +365,61 @@ fn what_is_withdrawn_before_it_was_sent_names_no_memory() {
     assert_eq!(pair.got[1].len(), 3);
     assert!(pair.got[1].iter().all(|unit| unit[2..].iter().all(|&byte| byte == 0)));
 }
+
+#[test]
+fn what_is_withdrawn_on_its_way_and_gets_lost_comes_again_without_its_memory() {
+    const FURTHER: usize = 6000;
+    let mut pair = Pair::new();
+    let body = Body::External { buffer: 9, offset: 0, len: 1000 };
+    pair.engines[0].submit(0, 1, Channel::Request, b"h:", body, 7).expect("room");
+    assert_eq!(pair.send(0), 1);
+    pair.wires[1].clear();
+    pair.engines[0].withdraw(1, 7);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 7 }], "its memory is free");
+    pair.memory.0.clear();
+    // More than the receiver keeps track of behind a unit that is missing.
+    for n in 0..FURTHER {
+        let mut refused = 0;
+        while let Err(error) = pair.submit(0, Channel::Request, b"x", NO_TOKEN) {
+            assert_eq!(error, SubmitError::Again);
+            refused += 1;
+            assert!(refused < 1000, "stuck behind {n} units");
+            pair.run(MS);
+        }
+    }
+    pair.run(100 * MS);
+    assert_eq!(pair.got[1].len(), 1 + FURTHER);
+    let withdrawn: Vec<_> = pair.got[1].iter().filter(|unit| unit.len() > 3).collect();
+    assert_eq!(withdrawn, [&[b"h:", &[0; 1000][..]].concat()]);
+    assert_eq!((pair.engines[0].outstanding(1), pair.events(0)), (Some(0), Vec::new()));
+}
+
+#[test]
+fn acknowledgements_that_one_send_has_no_room_for_go_in_the_next_one() {
+    let config = EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() };
+    for max_datagram in [65_440, 65_507] {
+        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram }], Some(1));
+        for n in 0..16 {
+            pair.submit(1, Channel::Request, &[1; 1400], n).unwrap();
+            assert_eq!(pair.send(1), 1);
+        }
+        pair.receive(0);
+        let max = pair.engines[0].max_payload(1).unwrap();
+        for _ in 0..2 {
+            let body = Body::External { buffer: 9, offset: 0, len: max as u32 };
+            pair.engines[0].submit(0, 1, Channel::Request, &[], body, 1).unwrap();
+        }
+        let (mut out, mut acks) = (Transmit::default(), 0);
+        while pair.engines[0].poll_transmit(0, &mut pair.memory, &mut out) {
+            assert!(out.total <= wire::MAX_DATAGRAM, "{} bytes in one send", out.total);
+            acks += pair.engines[0].stats(1).unwrap().acks_sent;
+            for index in 0..out.datagrams() {
+                let mut datagram = Vec::new();
+                out.copy_datagram(index, &mut pair.memory, &mut datagram);
+                pair.deliver(1, &datagram, Verdict::Accept);
+            }
+        }
+        assert!(acks > 0);
+        assert_eq!((pair.got[1].len(), pair.engines[1].outstanding(0)), (2, Some(0)));
+    }
+}
