@@ -79,7 +79,7 @@ impl Peer {
         let entry = *entry;
         path.loss.arrived(number, entry.time);
         if fate == Fate::Sizing {
-            self.size_passes(now, at, shared);
+            self.size_passes(now, at, number, shared);
             return true;
         }
         path.mtu.on_acked(entry.size as usize);

@@ -28,10 +28,10 @@ impl Peer {
 
     /// A padded datagram has arrived.
     #[cold]
-    pub(super) fn size_passes(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
+    pub(super) fn size_passes(&mut self, now: Nanos, at: usize, number: u64, shared: &mut Shared) {
         let before = self.max_payload();
         let path = &mut self.paths[at];
-        if let Some(size) = path.mtu.on_probe_acked(now)
+        if let Some(size) = path.mtu.on_probe_acked(now, number)
             && size > path.max_datagram
         {
             path.set_max_datagram(size);

@@ -195,10 +195,11 @@ impl PathMtu {
         }
     }
 
-    /// The probe has arrived: datagrams of its size pass.
-    pub(super) fn on_probe_acked(&mut self, now: Nanos) -> Option<usize> {
+    /// A probe has arrived: if it is the one under way, datagrams of its size pass. An earlier one
+    /// may have been of another size.
+    pub(super) fn on_probe_acked(&mut self, now: Nanos, number: u64) -> Option<usize> {
         let search = self.search.as_mut()?;
-        let size = search.probe.take()?.size;
+        let size = search.probe.take_if(|probe| probe.number == number)?.size;
         search.low = search.low.max(size);
         search.lost = 0;
         // Probes are filled up in steps.
@@ -277,7 +278,7 @@ mod tests {
             probes += 1;
             mtu.on_probe_sent(probes as u64, 0);
             if size <= passes {
-                max = max.max(mtu.on_probe_acked(0).expect("one was under way"));
+                max = max.max(mtu.on_probe_acked(0, probes as u64).expect("one was under way"));
             } else if let Lost::TooLarge { low, high } = mtu.on_probe_lost(0) {
                 assert!(low <= passes && passes < high);
             }
