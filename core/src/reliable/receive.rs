@@ -140,11 +140,12 @@ impl Peer {
         shared: &mut Shared,
         sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
     ) {
-        self.last_heard = now;
         if !self.paths[at].arrivals.is_new(header.number, header.span) {
             self.stats.duplicate_datagrams += 1;
             return;
         }
+        // Only now: it might have been a recording.
+        self.last_heard = now;
         self.credit = header.credit.into();
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += (frames.len() + HEADER_LEN) as u64;

@@ -153,3 +153,20 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
     pair.run(50 * MS);
     assert_eq!(pair.got[0], [b"h:back"]);
 }
+
+#[test]
+fn a_peer_of_which_only_recorded_datagrams_are_heard_is_silent() {
+    let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    pair.submit(1, Channel::Request, b"its last words", 1).unwrap();
+    pair.send(1);
+    let recorded = pair.wires[0][0].clone();
+    pair.receive(0);
+    pair.submit(0, Channel::Request, b"anybody?", 2).unwrap();
+    while pair.now < 300 * MS {
+        pair.send(0);
+        pair.deliver(0, &recorded, Verdict::Accept);
+        pair.now += 10 * MS;
+    }
+    assert!(pair.events(0).iter().any(|event| matches!(event, Event::PeerTimeout { peer: 1, .. })));
+}
