@@ -6,9 +6,15 @@ use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use lapis_ablation::{Optimization, without};
 
 /// After so many polls that found nothing, a link that shares the context with others is polled
-/// every so many times.
-const BUSY: u32 = 256;
+/// every so many times, if polls follow each other closely.
+pub(super) const BUSY: u32 = 256;
 const SELDOM: u32 = 16;
+
+/// So long after a look the next one is not left out.
+const LONG_AGO: Nanos = 20_000;
+
+/// Who has not looked for this part of TIMEOUT knows nothing of its peers' silence meanwhile.
+const AWAY_PART: Nanos = 4;
 
 /// Of the polls of a waiting thread that find nothing, one in so many looks at the clock and the
 /// timers.
@@ -31,7 +37,7 @@ impl Datagrams {
         if behind {
             self.engine.catch_up();
         }
-        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) && !behind {
+        if !self.alone && self.idle > BUSY && !behind && self.leaves_out() {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
@@ -41,7 +47,7 @@ impl Datagrams {
         let timed = !spinning || check || n > 1 || self.untimed >= if n == 0 { CLOCK } else { 2 * CLOCK };
         let kept = usize::from(!self.early_past.is_empty());
         if n + kept == 0 && !timed {
-            return Ok(usize::from(behind || self.holds_back()));
+            return Ok(usize::from(behind || self.has_to_send()));
         }
         self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
@@ -59,22 +65,44 @@ impl Datagrams {
                 self.told(now, &event);
             }
         }
-        // After the arrivals: a task that was stopped, or did not come here for long, must not take
-        // that for its peers' silence.
-        let due = timed && self.engine.next_timeout().is_some_and(|at| at <= now);
-        if due {
-            self.engine.on_timeout(now);
-        }
+        let due = timed && self.run_timers(now);
         if check {
             self.engine.check_unanswered(now);
-        }
-        if timed {
-            self.untimed = 0;
         }
         if n > 0 {
             self.idle = 0;
         }
-        Ok(n + kept + usize::from(due || behind || self.holds_back()))
+        Ok(n + kept + usize::from(due || behind || self.has_to_send()))
+    }
+
+    /// Runs the timers that are due. Returns whether there were any.
+    ///
+    /// After the arrivals: a task that was stopped, or did not come here for long, must not take
+    /// that for its peers' silence. More may have arrived than one poll takes.
+    #[inline]
+    fn run_timers(&mut self, now: Nanos) -> bool {
+        let away = now.saturating_sub(std::mem::replace(&mut self.timers_seen, now));
+        if self.engine.config().peer_timeout.is_some_and(|timeout| away > timeout / AWAY_PART) {
+            self.engine.was_away(now);
+        }
+        self.untimed = 0;
+        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.on_timeout(now);
+        }
+        due
+    }
+
+    /// Whether a look that hardly finds anything is left out: all but one in so many, unless the
+    /// last one is long ago. What arrives must not wait for sixteen polls of a program that polls
+    /// now and then.
+    fn leaves_out(&mut self) -> bool {
+        let now = self.now();
+        let looks = self.idle.is_multiple_of(SELDOM) || now - self.looked_beside.min(now) >= LONG_AGO;
+        if looks {
+            self.looked_beside = now;
+        }
+        !looks
     }
 
     #[inline]

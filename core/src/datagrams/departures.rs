@@ -231,6 +231,12 @@ impl Datagrams {
         self.unsent || self.waiting > 0
     }
 
+    /// Whether a flush may have something to send.
+    #[inline]
+    pub(crate) fn has_to_send(&self) -> bool {
+        self.holds_back() || self.engine.has_ready()
+    }
+
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
         self.unsent = !push(link, &self.out, &mut self.slices, None);

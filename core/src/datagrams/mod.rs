@@ -130,8 +130,12 @@ pub(crate) struct Datagrams {
     alone: bool,
     /// Polls since something was found.
     idle: u32,
-    /// Polls since the timers were looked at.
+    /// When datagrams were last looked for although nothing had come for long, and the context has
+    /// other links.
+    looked_beside: Nanos,
+    /// Polls since the timers were looked at, and when that was.
     untimed: u32,
+    timers_seen: Nanos,
     /// MP_RETRANSMIT_INTERVAL.
     checks: setup::Checks,
 }

@@ -129,7 +129,9 @@ impl Datagrams {
             few: 0,
             alone: parties.alone,
             idle: 0,
+            looked_beside: 0,
             untimed: 0,
+            timers_seen: 0,
             checks: Checks::every(timing.polls_between_checks),
         };
         datagrams.set_datagram(datagram);

@@ -1,5 +1,7 @@
 //! Two engines with a wire between them that does as it is told.
 
+mod polls;
+
 use super::{Datagrams, Fragments, Parties, Timing, Unit};
 use crate::config::Config;
 use crate::transport::{

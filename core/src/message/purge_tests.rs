@@ -26,6 +26,39 @@ fn send(link: &mut Link, far: &mut Datagrams, number: u32, handler: HandlerId) {
     assert_eq!(far.send(link, 0, head.bytes(n), &[7; 8], true), Status::Done);
 }
 
+/// Both learn of each other by a message, which is counted.
+fn meet(context: &Context, link: &mut Link, far: &mut Datagrams, came: &AtomicU32) {
+    send(link, far, 0, COUNTS);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while came.load(Ordering::Relaxed) == 0 {
+        let now = far.now();
+        far.flush(link, now);
+        context.progress().unwrap();
+        poll(link, far);
+        assert!(!patience.is_over(), "the first message never comes");
+    }
+}
+
+#[test]
+fn a_task_that_is_resumed_is_greeted_at_once() {
+    let (context, mut link, mut far) = two_tasks::pair();
+    let came = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&came);
+    let count = move |_: &Context, _: &Incoming<'_>| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    };
+    context.set_handler(COUNTS, count).unwrap();
+    meet(&context, &mut link, &mut far, &came);
+    context.purge(PEER).unwrap();
+    poll(&mut link, &mut far);
+    assert!(under_way(PEER).is_empty());
+    context.resume(PEER).unwrap();
+    assert_eq!(under_way(PEER).len(), 1, "without another call that makes progress");
+    context.purge(PEER).unwrap();
+    context.terminate().unwrap();
+}
+
 #[test]
 fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_former_life() {
     let (context, mut link, mut far) = two_tasks::pair();
@@ -43,16 +76,7 @@ fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_fo
     };
     context.set_handler(COUNTS, count).unwrap();
     context.set_handler(PURGES, purge).unwrap();
-    // Both learn of each other first.
-    send(&mut link, &mut far, 0, COUNTS);
-    let mut patience = Patience::with_myself(Duration::from_secs(20));
-    while came.load(Ordering::Relaxed) == 0 {
-        let now = far.now();
-        far.flush(&mut link, now);
-        context.progress().unwrap();
-        poll(&mut link, &mut far);
-        assert!(!patience.is_over(), "the first message never comes");
-    }
+    meet(&context, &mut link, &mut far, &came);
     (1..4).for_each(|number| send(&mut link, &mut far, number, PURGES));
     let now = far.now();
     far.flush(&mut link, now);

@@ -221,7 +221,6 @@ impl<A: Authenticator> Engine<A> {
     /// were sent are reported as acknowledged now. All of them arrive, since none may be missing
     /// among the units' numbers; the receiver must know that it is to drop them.
     pub fn withdraw(&mut self, peer: u32, token: u64) {
-        self.settle(peer, token);
         let Some(index) = self.index.get(peer) else { return };
         for queue in &mut self.peers[index as usize].queues {
             let sent = queue.void(token);
@@ -387,6 +386,14 @@ impl<A: Authenticator> Engine<A> {
         for (index, peer) in (0..).zip(&mut self.peers) {
             let deadline = peer.deadline(&self.shared.config);
             self.timers.set(deadline, index, &mut peer.scheduled);
+        }
+    }
+
+    /// Nobody has looked for long at what arrives, so that what peers have said may not have been
+    /// read yet: their silence counts from now on.
+    pub fn was_away(&mut self, now: Nanos) {
+        for peer in &mut self.peers {
+            peer.owing_since = now;
         }
     }
 

@@ -44,7 +44,8 @@ pub(super) struct Peer {
     pub(super) greet_at: Option<Nanos>,
     pub(super) greetings: u32,
     pub(super) last_heard: Nanos,
-    /// Since when it owes an answer, or when its silence was last reported.
+    /// Since when it owes an answer, or when its silence was last reported, or since when somebody
+    /// looks whether it is silent.
     pub(super) owing_since: Nanos,
     /// In the list of those that have something to send.
     pub(super) ready: bool,

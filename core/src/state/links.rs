@@ -92,7 +92,7 @@ impl Links {
     /// Sends what waits for other packets. Called before the lock is let go for long.
     pub(crate) fn flush_datagrams(&mut self) {
         for (link, datagrams) in self.engines() {
-            if datagrams.holds_back() {
+            if datagrams.has_to_send() {
                 let now = datagrams.now();
                 datagrams.flush(link, now);
             }
@@ -104,7 +104,7 @@ impl Links {
     pub(crate) fn until_timers(&mut self, limit: Duration) -> Option<Duration> {
         let mut limit = limit;
         for (_, datagrams) in self.engines() {
-            if datagrams.holds_back() {
+            if datagrams.has_to_send() {
                 return None;
             }
             if let Some(due) = datagrams.until_timer() {

@@ -154,3 +154,23 @@ fn a_sender_keeps_to_the_credit() {
     pair.run(100 * MS);
     assert_eq!(pair.got[1].len(), 500);
 }
+
+#[test]
+fn time_in_which_nobody_looked_is_no_silence() {
+    let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    pair.submit(0, Channel::Request, b"anybody?", 1).unwrap();
+    pair.send(0);
+    // The task is stopped. What the peer has said meanwhile was not read yet.
+    pair.now += 1000 * MS;
+    pair.engines[0].was_away(pair.now);
+    let silent = |pair: &mut Pair| {
+        pair.send(0);
+        pair.events(0).iter().any(|event| matches!(event, Event::PeerTimeout { .. }))
+    };
+    assert!(!silent(&mut pair));
+    pair.now += 199 * MS;
+    assert!(!silent(&mut pair));
+    pair.now += MS;
+    assert!(silent(&mut pair), "it is dead all the same");
+}
