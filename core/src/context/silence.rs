@@ -37,6 +37,33 @@ enum Owed {
     Answered,
 }
 
+/// What a silence calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Wait,
+    Ask,
+    /// The peer was asked and has given no sign of life. If the program's error handler wants to go
+    /// on, the wait starts again.
+    Over,
+}
+
+impl Silence {
+    /// Looks at the silence of a peer that owes something.
+    fn look(&mut self, now: Duration, limit: Duration) -> Step {
+        let silent = now.saturating_sub(*self.since.get_or_insert(now));
+        if !self.asked && silent >= limit / ASK_AFTER {
+            // However late that is, the rest of the time is the peer's.
+            (self.asked, self.since) = (true, Some(now.saturating_sub(limit / ASK_AFTER)));
+            return Step::Ask;
+        }
+        if self.asked && silent >= limit {
+            self.since = Some(now);
+            return Step::Over;
+        }
+        Step::Wait
+    }
+}
+
 impl Context {
     /// A call waits for something that one task alone can send. The lock is not held.
     pub(crate) fn await_peer<R>(&self, peer: PeerId, wait: impl FnOnce() -> R) -> R {
@@ -88,19 +115,13 @@ impl Locked<'_> {
                 state.peers[peer].silence = Silence::default();
                 continue;
             }
-            let p = &mut state.peers[peer];
-            let silent = now.saturating_sub(*p.silence.since.get_or_insert(now));
-            if !p.silence.asked && silent >= limit / ASK_AFTER {
-                p.silence.asked = true;
-                self.ask_for_sign_of_life(peer);
-            } else if p.silence.asked && silent >= limit {
-                // Asked again, or if the program's error handler wants to go on: the wait starts
-                // again.
-                p.silence.since = Some(now);
-                match owed {
-                    Owed::Acknowledged => p.silence.asked = false,
-                    _ => self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life"),
-                }
+            let silence = &mut state.peers[peer].silence;
+            match silence.look(now, limit) {
+                Step::Wait => {}
+                Step::Ask => self.ask_for_sign_of_life(peer),
+                // Asked again.
+                Step::Over if owed == Owed::Acknowledged => silence.asked = false,
+                Step::Over => self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life"),
             }
         }
     }
@@ -183,6 +204,36 @@ impl State {
             // What a peer has acknowledged it may still have to answer.
             Some(_) if p.awaited > 0 || unanswered => Owed::Acknowledged,
             _ => Owed::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_asked_late_has_as_long_to_answer_as_one_that_is_asked_in_time() {
+        let limit = Duration::from_secs(900);
+        let (mut silence, mut now) = (Silence::default(), Duration::from_secs(7));
+        for away in [BETWEEN, limit, 5 * limit] {
+            assert_eq!(silence.look(now, limit), Step::Wait);
+            // Nobody looks, and then again and again.
+            now += away;
+            while silence.look(now, limit) == Step::Wait {
+                now += BETWEEN;
+            }
+            assert!(silence.asked);
+            let asked_at = now;
+            loop {
+                now += BETWEEN;
+                match silence.look(now, limit) {
+                    Step::Wait => {}
+                    step => break assert_eq!(step, Step::Over),
+                }
+            }
+            assert_eq!(now - asked_at, limit / ASK_AFTER * (ASK_AFTER - 1), "away for {away:?}");
+            silence = Silence::default();
         }
     }
 }
