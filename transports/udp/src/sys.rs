@@ -134,7 +134,6 @@ impl Socket {
         check(unsafe { libc::connect(self.fd(), raw.ptr(), raw.len) }).map(drop)
     }
 
-    /// The path MTU of a connected socket.
     /// Takes datagrams from anybody again, at the same address.
     pub(crate) fn disconnect(&self, local: SocketAddr) -> io::Result<()> {
         // SAFETY: plain data, valid as zeros.
@@ -152,6 +151,7 @@ impl Socket {
         check(unsafe { libc::bind(self.fd(), raw.ptr(), raw.len) }).map(drop)
     }
 
+    /// The path MTU of a connected socket.
     pub(crate) fn path_mtu(&self) -> io::Result<usize> {
         let (level, name) =
             if self.v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };

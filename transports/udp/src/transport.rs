@@ -227,19 +227,27 @@ impl Udp {
             }
         };
         for &(rail, up) in &changes {
-            for (peer, ways) in (0..).zip(&mut self.ways) {
-                for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
-                    if way.rail == rail {
-                        way.down = !up;
-                        self.news.push_back(Self::path_event(peer, path, way));
-                    }
-                }
-            }
+            self.rail_changed(rail, up);
         }
         if changes.iter().any(|(_, up)| *up) {
             self.cut_off = false;
         }
         self.note_cut_off();
+    }
+
+    /// A rail went down or came back; its paths may carry more than before.
+    fn rail_changed(&mut self, rail: usize, up: bool) {
+        for peer in 0..self.ways.len() {
+            let Some(mut ways) = self.ways[peer].take() else { continue };
+            for (path, way) in ways.iter_mut().enumerate().filter(|(_, way)| way.rail == rail) {
+                way.down = !up;
+                if up && let Ok(room) = self.room(&self.rails[rail], way.addr) {
+                    way.room = room;
+                }
+                self.news.push_back(Self::path_event(peer as PeerId, path, way));
+            }
+            self.ways[peer] = Some(ways);
+        }
     }
 
     /// Tells if no path is left to tasks to which there are several.
@@ -485,3 +493,6 @@ impl Transport for Udp {
         self.awaited = false;
     }
 }
+
+#[cfg(test)]
+mod tests;
