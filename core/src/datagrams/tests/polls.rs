@@ -36,8 +36,8 @@ fn a_task_that_was_away_for_long_hears_its_peers_before_it_calls_them_silent() {
     assert!(!near.owes(1));
 }
 
-/// A thread that polls again and again may leave some looks out. One that polls now and then, or has
-/// slept, may not.
+/// A thread that polls again and again may leave some looks out. One that polls now and then, or
+/// has slept, may not.
 #[test]
 fn beside_another_link_a_poll_looks_for_datagrams_unless_one_has_just_done_so() {
     let (mut near_link, mut near) = end(0);
