@@ -246,8 +246,8 @@ impl Peers {
         self.all.iter_mut()
     }
 
-    /// The message whose handler purged its sender has counted as done since, among those of the new
-    /// life. Of these none has come yet.
+    /// The message whose handler purged its sender has counted as done since, among those of the
+    /// new life. Of these none has come yet.
     pub(crate) fn forget_messages_of_purged(&mut self) {
         while let Some(peer) = self.purged_in_turn.pop() {
             self[peer].arrived.restart(0);
