@@ -1,6 +1,6 @@
 //! The body of the fuzz target, as a plain function, so that ordinary tests run it too: a schedule,
-//! the numbers that describe it, and the order in which its members go on, all from bytes. A finding
-//! is a panic: the [model](crate::model) finds a fault, or somebody has what it must not.
+//! the numbers that describe it, and the order in which its members go on, all from bytes. A
+//! finding is a panic: the [model](crate::model) finds a fault, or somebody has what it must not.
 
 use crate::levels::{self, Hosts};
 use crate::model::Sending;

@@ -111,9 +111,9 @@ impl Engine {
         }
     }
 
-    /// A member has found calls that don't match. If this member's own call differs from that one's,
-    /// this is its failure. In memory it reads the others' calls itself, with what signatures leave
-    /// out.
+    /// A member has found calls that don't match. If this member's own call differs from that
+    /// one's, this is its failure. In memory it reads the others' calls itself, with what
+    /// signatures leave out.
     ///
     /// # Safety
     /// The lock is held; `team` is registered.

@@ -1,8 +1,7 @@
 //! An operation ready to run: a member's steps with tasks in place of ranks, its scratch, and a
 //! slot for each message. It is made once and can be run repeatedly; running allocates nothing.
 
-use super::questions::Asking;
-use super::silence::{Silence, Stand};
+use super::silence::{Asking, Silence, Stand};
 use super::wire::{Header, Kind};
 use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};

@@ -9,7 +9,6 @@
 
 use super::op::{Op, State, find};
 use super::run::post;
-use super::silence::Stand;
 use super::wire::{self, Header, Kind};
 use super::{Engine, Letter, Members};
 use crate::Signature;
@@ -18,10 +17,7 @@ use lapis_core::{Context, Delivery, Incoming};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// For how long nothing has come for an operation that asks.
-const AFTER: Duration = Duration::from_millis(100);
+use std::time::Instant;
 
 /// Ended operations that a team remembers.
 const REMEMBERED: usize = 64;
@@ -29,27 +25,6 @@ const REMEMBERED: usize = 64;
 /// What the asker waits for, in a byte behind the header: data, or the receiver of its own.
 const DATA: u8 = 0;
 const READY: u8 = 1;
-
-/// Since when an operation has waited where it stands; `None` once it has asked.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Asking(Option<(Stand, Option<Instant>)>);
-
-impl Asking {
-    /// Whether it is time to ask.
-    fn is_due(&mut self, stand: Stand, now: Instant) -> bool {
-        match self.0 {
-            Some((before, since)) if before == stand => since.is_some_and(|since| now - since >= AFTER),
-            _ => {
-                self.0 = Some((stand, Some(now)));
-                false
-            }
-        }
-    }
-
-    fn has_asked(&mut self, stand: Stand) {
-        self.0 = Some((stand, None));
-    }
-}
 
 /// An operation that has ended: its call, and the messages whose lists only some members know, by
 /// task and tag, with what a question for them says.
@@ -236,24 +211,4 @@ impl Memories {
 fn answer(context: &Context, to: u32, question: &Header, mine: Signature) {
     let header = Header { kind: Kind::Answer, signature: mine.0, ..*question };
     let _ = post(context, to, &header.bytes());
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_waited_asks_once_until_something_comes() {
-        let (mut asking, start) = (Asking::default(), Instant::now());
-        let stand = |next| (7, next, 1, 0, None);
-        let mut at = |next, ms| {
-            let due = asking.is_due(stand(next), start + Duration::from_millis(ms));
-            if due {
-                asking.has_asked(stand(next));
-            }
-            due
-        };
-        assert!(!at(1, 0) && !at(1, 99) && at(1, 101) && !at(1, 500));
-        assert!(!at(2, 501) && !at(2, 600) && at(2, 700) && !at(2, 5000));
-    }
 }

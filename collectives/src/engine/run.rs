@@ -464,7 +464,14 @@ unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: b
         let waker = (*op).waker.take();
         let is_woken = waker.map(std::task::Waker::wake).is_some();
         let ready = (*op).open_sends == 0 || (*op).failure.is_some();
-        if (*op).is_unattended() && !is_woken && ready && !(*op).advancing {
+        if !ready || (*op).advancing {
+            return;
+        }
+        // The thread that has begun it may wait for something else.
+        if let Ok(engine) = Engine::of(context) {
+            engine.inner().attention = true;
+        }
+        if (*op).is_unattended() && !is_woken {
             // No call waits for it: it goes on where it may send.
             super::go_on_soon(context);
         }

@@ -1,4 +1,4 @@
-//! For how long nothing has come for an operation that no call waits for.
+//! For how long nothing has come for an operation: one that no call waits for, or one that asks.
 
 use crate::board::Reach;
 use std::time::{Duration, Instant};
@@ -9,6 +9,9 @@ pub(crate) type Stand = (u32, usize, u32, u32, Option<(Reach, usize, usize)>);
 /// Looks that are further apart than this part of TIMEOUT say nothing of the time between them:
 /// the others may have waited for this task.
 const APART: u32 = 4;
+
+/// For how long nothing has come for an operation that asks.
+const AFTER: Duration = Duration::from_millis(100);
 
 /// The time in which nothing has come, as far as somebody has looked.
 #[derive(Clone, Copy, Default)]
@@ -23,6 +26,27 @@ impl Silence {
         };
         self.0 = Some((stand, since, now));
         now - since >= limit
+    }
+}
+
+/// Since when an operation has waited where it stands; `None` once it has asked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asking(Option<(Stand, Option<Instant>)>);
+
+impl Asking {
+    /// Whether it is time to ask.
+    pub(super) fn is_due(&mut self, stand: Stand, now: Instant) -> bool {
+        match self.0 {
+            Some((before, since)) if before == stand => since.is_some_and(|since| now - since >= AFTER),
+            _ => {
+                self.0 = Some((stand, Some(now)));
+                false
+            }
+        }
+    }
+
+    pub(super) fn has_asked(&mut self, stand: Stand) {
+        self.0 = Some((stand, None));
     }
 }
 
@@ -42,5 +66,20 @@ mod tests {
         assert!((9..17).all(|second| !at(2, second)) && at(2, 17));
         // Nobody has looked meanwhile.
         assert!(!at(2, 100) && !at(2, 102) && !at(2, 107) && !at(2, 108));
+    }
+
+    #[test]
+    fn who_has_waited_asks_once_until_something_comes() {
+        let (mut asking, start) = (Asking::default(), Instant::now());
+        let stand = |next| (7, next, 1, 0, None);
+        let mut at = |next, ms| {
+            let due = asking.is_due(stand(next), start + Duration::from_millis(ms));
+            if due {
+                asking.has_asked(stand(next));
+            }
+            due
+        };
+        assert!(!at(1, 0) && !at(1, 99) && at(1, 101) && !at(1, 500));
+        assert!(!at(2, 501) && !at(2, 600) && at(2, 700) && !at(2, 5000));
     }
 }

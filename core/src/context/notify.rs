@@ -147,7 +147,7 @@ mod tests {
         let context = ContextBuilder::default().without_transports(job, Config::default()).unwrap();
         let counter = Counter::new(0);
         // As a thread that sleeps until the counter changes.
-        context.shared.sleepers.count.fetch_add(1, Ordering::SeqCst);
+        context.shared.sleepers.count.fetch_add(1, Ordering::Relaxed);
         let mut locked = context.locked();
         let heard = || context.shared.link_sleepers.heard();
         let plain = || Notify::counter(&raw const counter);
@@ -157,7 +157,7 @@ mod tests {
             assert_ne!(heard(), before, "a sleeping thread is not woken");
         }
         drop(locked);
-        context.shared.sleepers.count.fetch_sub(1, Ordering::SeqCst);
+        context.shared.sleepers.count.fetch_sub(1, Ordering::Relaxed);
         assert_eq!(counter.value(), 2);
     }
 }

@@ -87,13 +87,8 @@ impl Datagrams {
         let mut datagram = 0;
         for &(peer, epoch) in &parties.peers {
             let theirs = || paths.iter().filter(|path| path.peer == peer);
-            let mut to: Vec<PathInfo> = theirs().map(|path| path.info).collect();
-            if to.is_empty() {
-                let max_datagram = link.limits().max_packed as usize;
-                to = (0..link.limits().paths.clamp(1, 8) as u8)
-                    .map(|path_id| PathInfo { path_id, max_datagram })
-                    .collect();
-            }
+            let told: Vec<PathInfo> = theirs().map(|path| path.info).collect();
+            let to = if told.is_empty() { paths_of_limits(link) } else { told };
             datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
             let added = engine.add_peer(0, peer, parties.epoch, epoch, &to);
             // One that is down now may be up later.
@@ -138,6 +133,13 @@ impl Datagrams {
         messages.into_iter().for_each(|(peer, bytes)| datagrams.store_bypassed(peer, bytes));
         Ok(datagrams)
     }
+}
+
+/// The paths to a peer of which a link has said nothing.
+fn paths_of_limits(link: &Link) -> Vec<PathInfo> {
+    let limits = link.limits();
+    let max_datagram = limits.max_packed as usize;
+    (0..limits.paths.clamp(1, 8) as u8).map(|path_id| PathInfo { path_id, max_datagram }).collect()
 }
 
 /// What a link says of its paths when its peers are connected.

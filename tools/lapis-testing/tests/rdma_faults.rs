@@ -238,8 +238,8 @@ fn a_message_that_is_lost_on_the_way_is_missed() {
     }
 }
 
-/// What is lost has nothing behind it: the sender waits for the answer. Nobody is asked for a sign of
-/// life within this time.
+/// What is lost has nothing behind it: the sender waits for the answer. Nobody is asked for a sign
+/// of life within this time.
 #[test]
 fn a_message_that_is_lost_last_is_missed() {
     let Some(faulty) = Faulty::new("lost-last") else { return };

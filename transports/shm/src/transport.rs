@@ -183,8 +183,7 @@ impl Transport for Shm {
         let (heap, copying, copies) = (heap(&host)?, copying(&host)?, of_host(&host, params.tasks)?);
         let later = meets_later(&host, params.tasks)?;
         let key = Key::new(params.job, params.secret);
-        // SAFETY: a call without pointers.
-        let owner = unsafe { libc::getpid() };
+        let owner = std::process::id() as libc::pid_t;
         let name = socket_name(params, &key, owner);
         let (segment, file) = Segment::create(&host, params.task, params.tasks, heap)?;
         let segment = Arc::new(segment);

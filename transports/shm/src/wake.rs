@@ -126,12 +126,12 @@ impl Sleeper {
             return;
         }
         let changed = (now & !STATE).wrapping_add(CHANGE);
-        // Whoever arms during the change falls back on the membarrier: the state says ON only while
-        // FENCE is set.
+        // Whoever arms during the change falls back on the membarrier: the state says ON only
+        // while FENCE is set.
         if on {
             self.set(FENCE);
-            // SYNC: Release pairs with the Acquire load in `arm`: FENCE was set before. Acquire, and
-            // a swap, so that it follows an exchange there.
+            // SYNC: Release pairs with the Acquire load in `arm`: FENCE was set before. Acquire,
+            // and a swap, so that it follows an exchange there.
             self.fence.swap(changed | ON, Ordering::AcqRel);
         } else {
             // SYNC: a thread that arms later than FENCE is cleared, in the order of the word, sees

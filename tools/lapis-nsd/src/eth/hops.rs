@@ -72,7 +72,8 @@ impl Hops {
         }
     }
 
-    /// Whether nobody whom tasks look for from here answers: the network in between carries nothing.
+    /// Whether nobody whom tasks look for from here answers: the network in between carries
+    /// nothing.
     pub(super) fn are_silent(&self) -> bool {
         let is_silent = |via: &Via| via.mac.is_none() && via.since.elapsed() >= SILENT;
         !self.known.is_empty() && self.known.values().all(is_silent)

@@ -82,8 +82,8 @@ fn tasks_hear_of_neighbours_and_routes_that_change_over_ipv6() {
     near.hop("sn0", IpAddr::from([0xfd17, 0x77, 0, 0, 0, 0, 0, 1])).expect_err("is said");
 }
 
-/// Two windows of a daemon before are shown to the next one, which has no frames of theirs. When one
-/// of their tasks ends, the other one still hears of neighbours.
+/// Two windows of a daemon before are shown to the next one, which has no frames of theirs. When
+/// one of their tasks ends, the other one still hears of neighbours.
 #[test]
 fn a_task_hears_of_neighbours_after_another_one_of_a_former_daemon_has_ended() {
     let Some(hosts) = hosts("adopted", 1) else { return };

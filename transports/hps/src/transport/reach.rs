@@ -1,7 +1,7 @@
 //! How a peer's window is reached: through memory of this host, or over an Ethernet.
 //!
-//! Over an Ethernet the next hop has to answer first. A way whose next hop does not is down until it
-//! does, and is no reason to wait for as long as another way leads to the peer.
+//! Over an Ethernet the next hop has to answer first. A way whose next hop does not is down until
+//! it does, and is no reason to wait for as long as another way leads to the peer.
 
 use super::Hps;
 use crate::address::{Card, Contact};

@@ -40,8 +40,8 @@ impl Shm {
         n
     }
 
-    /// Lanes and shared ring. Where lanes leave no room for the shared ring, it comes first the next
-    /// time, so that neither starves the other.
+    /// Lanes and shared ring. Where lanes leave no room for the shared ring, it comes first the
+    /// next time, so that neither starves the other.
     #[inline(never)]
     fn collect_lanes_and_shared(
         &mut self,
