@@ -93,6 +93,8 @@ pub(crate) struct Op {
     pub(crate) advancing: bool,
     pub(crate) open_receives: u32,
     pub(crate) open_sends: u32,
+    /// Where the engine notes that operations can go on, for messages that have ended.
+    pub(crate) attention: *mut bool,
     pub(crate) granted: u32,
     /// The index at which the search for an expected message begins.
     pub(crate) awaited: usize,
@@ -190,6 +192,7 @@ impl Op {
             advancing: false,
             open_receives: 0,
             open_sends: 0,
+            attention: std::ptr::null_mut(),
             granted: 0,
             awaited: 0,
             failure: None,

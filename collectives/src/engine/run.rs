@@ -258,6 +258,7 @@ impl Engine {
             let source = Op::source(op, (*op).sends[slot].span);
             let header = header(team, op, tag, Kind::Data).bytes();
             (&mut (*op).sends)[slot].state = State::Moving;
+            (*op).attention = &raw mut (*self.inner()).attention;
             let sent = context.am_send(AmSend {
                 target: task,
                 handler: HANDLER,
@@ -467,10 +468,9 @@ unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: b
         if !ready || (*op).advancing {
             return;
         }
-        // The thread that has begun it may wait for something else.
-        if let Ok(engine) = Engine::of(context) {
-            engine.inner().attention = true;
-        }
+        // The thread that has begun it may wait for something else. The engine lives as long as
+        // the context.
+        *(*op).attention = true;
         if (*op).is_unattended() && !is_woken {
             // No call waits for it: it goes on where it may send.
             super::go_on_soon(context);
