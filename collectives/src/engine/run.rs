@@ -258,7 +258,7 @@ impl Engine {
             let source = Op::source(op, (*op).sends[slot].span);
             let header = header(team, op, tag, Kind::Data).bytes();
             (&mut (*op).sends)[slot].state = State::Moving;
-            (*op).attention = &raw mut (*self.inner()).attention;
+            (*op).attention = &raw mut self.inner().attention;
             let sent = context.am_send(AmSend {
                 target: task,
                 handler: HANDLER,
