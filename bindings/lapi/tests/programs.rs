@@ -49,9 +49,8 @@ programs! {
 }
 
 /// The same over RDMA, each with as many tasks as its comment says. Not here: `conditions`, which
-/// is alone; `crowd`, `flood`, `lifecycle` and `long_puts`, which take long and whose subject is
-/// the same over every transport; and `memory`: where a thread does nothing but allocate and free,
-/// what it announces to peers leaves the other calls no room.
+/// is alone; and `crowd`, `flood`, `lifecycle` and `long_puts`, which take long and whose subject
+/// is the same over every transport.
 mod rdma {
     macro_rules! programs_over_rdma {
         ($($name:ident),* $(,)?) => {$(
@@ -65,7 +64,7 @@ mod rdma {
 
     programs_over_rdma! {
         atomics, attributes, collectives, copies, ended, errors, exhausted, flags, handlers, held, huge, incomplete,
-        init_info, interrupts, itself, late, late_replies, leave, lock, msgpoll, outstanding, polling, purged,
+        init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
         recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
         vector_replies, vectors, watches, xfer,
     }

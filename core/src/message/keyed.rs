@@ -93,10 +93,11 @@ impl Locked<'_> {
         let may_wait = self.dispatching == 0 && !std::thread::panicking();
         let patience = if may_wait { self.shared().timeout() } else { Duration::ZERO };
         let end = Some(Instant::now() + patience);
-        if !may_wait || !self.wait_before(Awaiting::End, end, |locked| !is_used(locked)) {
+        let is_over = may_wait && self.wait_before(Awaiting::End, end, |locked| !is_used(locked));
+        if !is_over && !std::mem::replace(&mut self.regions.said_early, true) {
             tracing::warn!(
                 patience_s = patience.as_secs(),
-                "memory that peers may still use is taken back: their transfers are refused from now on"
+                "memory that peers may still use is taken back: their transfers are refused from now on; this is said once"
             );
         }
     }

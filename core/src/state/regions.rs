@@ -116,6 +116,8 @@ pub(crate) struct Regions {
     pub(crate) withdrawn: Vec<Withdrawn>,
     /// The program has been told that a transport can't register memory.
     pub(crate) warned: bool,
+    /// It has been told that memory is taken back before all have answered.
+    pub(crate) said_early: bool,
 }
 
 /// A region of a peer's that is not to be used any more.
