@@ -47,6 +47,7 @@ impl Context {
     /// what sends or waits to [a handler thread](Self::run_on_handler_thread). It goes with the
     /// context, so it must not keep the context. There is one; the first counts.
     pub fn watch_peers(&self, watch: impl Fn(&Self, PeerId) + Send + Sync + 'static) {
+        // Under the lock, as it is read: whoever calls it sees what it refers to.
         let _locked = self.locked();
         let _ = self.shared.extensions.watch.set(Box::new(watch));
     }
@@ -55,6 +56,7 @@ impl Context {
     /// that make progress: for what no call waits for. It is called under the lock, and may send.
     /// It goes with the context, so it must not keep the context. There is one; the first counts.
     pub fn look_after(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
+        // Under the lock, as it is read: whoever calls it sees what it refers to.
         let _locked = self.locked();
         let _ = self.shared.extensions.look.set(Box::new(look));
     }
