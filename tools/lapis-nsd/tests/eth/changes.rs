@@ -27,7 +27,8 @@ fn exchange([near, far]: [&Daemon; 2]) -> u32 {
     queues
 }
 
-fn until(what: &str, is: impl Fn() -> bool) {
+/// Waits until it is so.
+pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
     let mut patience = patience();
     while !is() {
         assert!(!patience.is_over(), "not so: {what}");

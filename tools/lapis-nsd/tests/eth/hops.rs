@@ -1,5 +1,6 @@
 //! What tasks are told of neighbours and routes.
 
+use super::changes::until;
 use super::{hop, hosts, kill, open, patience, v6_hosts};
 use lapis_adapters::client::Daemon;
 use lapis_adapters::key::Key;
@@ -127,30 +128,23 @@ fn a_network_where_nobody_answers_is_silent_until_somebody_does() {
         let write = || std::fs::write("/proc/sys/net/ipv4/conf/r0/arp_ignore", ignored);
         hosts.spaces[1].inside(write).expect("may be written");
     };
-    let until = |what: &str, is: &dyn Fn() -> bool| {
-        let mut patience = patience();
-        while !is() {
-            assert!(!patience.is_over(), "not so: {what}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
     let there = IpAddr::from([10, 217, 0, 2]);
     answers(false);
     assert!(hosts.spaces[0].ip("neigh flush dev r0"));
     let seen = near.matrix().hops(0);
     assert_eq!(near.hop("sn0", there).expect("there is a way"), None);
-    until("silent", &|| near.matrix().is_silent(0));
+    until("silent", || near.matrix().is_silent(0));
     assert!(near.matrix().is_up(0) && near.adapters().expect("adapters")[0].up);
     let told = lapis_adapters::status::text(&lapis_adapters::status::of(&near).expect("the status"));
     assert!(told.contains(" silent "), "{told}");
     answers(true);
-    until("told", &|| near.matrix().hops(0) != seen && !near.matrix().is_silent(0));
+    until("told", || near.matrix().hops(0) != seen && !near.matrix().is_silent(0));
     assert!(near.hop("sn0", there).expect("there is a way").is_some());
     // Nobody is left who looks for anybody.
     answers(false);
     assert!(hosts.spaces[0].ip("neigh flush dev r0"));
     assert_eq!(near.hop("sn0", there).expect("there is a way"), None);
-    until("silent again", &|| near.matrix().is_silent(0));
+    until("silent again", || near.matrix().is_silent(0));
     near.close(&place).expect("this connection has opened it");
-    until("nobody asks", &|| !near.matrix().is_silent(0));
+    until("nobody asks", || !near.matrix().is_silent(0));
 }
