@@ -44,7 +44,7 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
-    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, threads, transfers, vector_replies,
+    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, threads, transfers, vector_replies,
     vectors, watches, xfer,
 }
 
@@ -65,7 +65,7 @@ mod rdma {
     programs_over_rdma! {
         atomics, attributes, collectives, copies, ended, errors, exhausted, flags, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
-        recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
+        random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
         vector_replies, vectors, watches, xfer,
     }
 }
@@ -76,6 +76,12 @@ fn tasks_that_meet_when_they_need_each_other_do_the_same() {
     for name in ["atomics", "leave", "lifecycle", "purged", "strangers", "transfers", "vectors"] {
         program_with(name, &[("LAPIS_SHM_CONTACT", "need")]);
     }
+}
+
+/// As on a network that loses datagrams, sends them twice and lets them overtake each other.
+#[test]
+fn random_transfers_survive_a_bad_network() {
+    program_with("random_transfers", &[("LAPIS_CHAOS", "drop=0.02,dup=0.02,reorder=0.05,seed=7")]);
 }
 
 /// Buffers that are free when a call returns are so, too, where bulk transfer is wished for.

@@ -197,7 +197,7 @@ impl Locked<'_> {
     #[cold]
     fn message_failed(&mut self, out: &mut Outgoing, error: Error) {
         // What of it is out need not be read again, now that it comes to nothing.
-        self.end_zero_copy_sends(out.peer, |send| send.message == out.message);
+        self.end_zero_copy_sends(out.peer, |send| Some(send.message) == out.own_number());
         let state = &mut **self;
         state.sending.ended += 1;
         state.sending.forget(out);

@@ -41,7 +41,8 @@ impl Locked<'_> {
     /// told.
     #[inline]
     pub(super) fn awaits_acknowledgements(&mut self, out: &mut Outgoing) -> bool {
-        match self.sending.zero_copy.all_out(out.peer, out.message, &mut out.origin) {
+        let Some(message) = out.own_number() else { return false };
+        match self.sending.zero_copy.all_out(out.peer, message, &mut out.origin) {
             Left::Nothing => false,
             Left::Open => true,
             Left::Acknowledged => {

@@ -144,3 +144,31 @@ fn nor_does_one_for_a_peer_that_has_started_anew() {
     setting.context.progress().unwrap();
     assert!(!setting.leaves(), "nobody wants it any more");
 }
+
+/// An answer has the number of the request, which the peer has given it.
+#[test]
+fn an_answer_with_the_number_of_a_message_leaves_that_message_alone() {
+    let mut setting = Setting::new();
+    let body = RawSlice { ptr: std::ptr::with_exposed_provenance_mut(setting.address()), len: BYTES };
+    let mut origin = setting.origin();
+    let mut locked = setting.context.locked();
+    let token = locked.sending.zero_copy.begin_packet(1, 7, 0);
+    // SAFETY: the memory lives as long as the test, which does not write to it before it is told.
+    let status =
+        unsafe { locked.send_zero_copy_datagram(1, &Header::new(Kind::Fragment, 7, 0), body, token) };
+    assert_eq!(status, Status::Done);
+    assert_eq!(locked.sending.zero_copy.all_out(1, 7, &mut origin), crate::state::Left::Open);
+    // SAFETY: a static lives for good.
+    let source = unsafe { TrustedSource::new(Source::Contiguous(b"answer".as_ptr().cast(), 6)) };
+    let mut answer = Outgoing::new(1, source, Notify::None);
+    (answer.message, answer.answer_to) = (7, Some(1));
+    locked.begin_outgoing(answer);
+    assert!(locked.sending.outgoing.is_empty());
+    locked.links.flush_datagrams();
+    drop(locked);
+    assert!(!setting.is_free());
+    setting.acknowledge();
+    assert!(setting.is_free(), "nobody was told that the message's memory is free");
+    setting.context.purge(1).unwrap();
+    setting.context.terminate().unwrap();
+}

@@ -80,6 +80,12 @@ impl<C> Outgoing<C> {
             past: false,
         }
     }
+
+    /// The number by which this task knows the message. An answer has none: its number is the one
+    /// that the asking task has given its request, and may equal that of a message to that task.
+    pub(crate) fn own_number(&self) -> Option<u32> {
+        self.answer_to.is_none().then_some(self.message)
+    }
 }
 
 /// What a message says before its data.
