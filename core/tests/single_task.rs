@@ -399,3 +399,41 @@ fn a_progress_thread_that_cant_be_started_is_missed_each_time() {
     context.progress().unwrap();
     context.terminate().unwrap();
 }
+
+/// A layer's state is made under the lock that handlers hold: whoever asks first, nobody waits for
+/// the other in a circle.
+#[test]
+fn a_handler_may_ask_for_the_state_of_a_layer_while_a_thread_makes_it() {
+    struct State;
+    let make = |context: &Context| -> lapis_core::error::Result<_> {
+        context.watch_peers(|_, _| {});
+        Ok(std::sync::Arc::new(State))
+    };
+    let context = std::sync::Arc::new(alone(false));
+    let (begun, begins) = mpsc::channel();
+    let begins = std::sync::Mutex::new(begins);
+    let id = HandlerId(1);
+    context
+        .set_handler(id, move |context, _| {
+            // The other thread may already be making it, or wait for the lock until this returns.
+            let _ = begins.lock().unwrap().recv_timeout(std::time::Duration::from_millis(300));
+            context.extension(|| make(context)).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    let other = std::thread::spawn({
+        let context = std::sync::Arc::clone(&context);
+        move || {
+            let made = context.extension(|| {
+                let _ = begun.send(());
+                // The handler asks now.
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                make(&context)
+            });
+            made.unwrap();
+        }
+    });
+    context.send(0, id, &[], &[]).unwrap();
+    context.progress().unwrap();
+    other.join().unwrap();
+}

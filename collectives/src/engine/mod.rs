@@ -130,7 +130,7 @@ struct Inner {
 impl Engine {
     /// The engine of a context.
     pub(crate) fn of(context: &Context) -> Result<Arc<Self>> {
-        context.extension(|| {
+        let made = context.extension(|| {
             let by_task = (0..context.tasks()).map(|task| context.beginnings_with(task)).collect();
             let inner = Inner {
                 teams: vec![None; 16],
@@ -167,7 +167,8 @@ impl Engine {
                 }
             });
             Ok(engine)
-        })
+        });
+        Ok(made?)
     }
 
     /// # Safety

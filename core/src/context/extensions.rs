@@ -1,5 +1,6 @@
 //! State that layers between core and the program store with a context.
 
+use crate::error::Result;
 use crate::sync::blocking::Mutex;
 use crate::transport::PeerId;
 use std::any::Any;
@@ -29,10 +30,10 @@ impl<C> Default for Extensions<C> {
 
 impl<C> Extensions<C> {
     /// The value of this type; made by `make` when it is first asked for.
-    pub(super) fn get_or_make<T: Any + Send + Sync, E>(
+    pub(super) fn get_or_make<T: Any + Send + Sync>(
         &self,
-        make: impl FnOnce() -> Result<Arc<T>, E>,
-    ) -> Result<Arc<T>, E> {
+        make: impl FnOnce() -> Result<Arc<T>>,
+    ) -> Result<Arc<T>> {
         let mut all = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok()) {
             return Ok(found);

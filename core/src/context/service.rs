@@ -33,12 +33,11 @@ impl Context {
     /// asked for. It goes with the context, so it must not keep the context.
     ///
     /// # Errors
-    /// What `make` says.
-    pub fn extension<T: Any + Send + Sync, E>(
-        &self,
-        make: impl FnOnce() -> Result<Arc<T>, E>,
-    ) -> Result<Arc<T>, E> {
-        self.shared.extensions.get_or_make(make)
+    /// The context can't be used, or what `make` says.
+    pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<Arc<T>>) -> Result<Arc<T>> {
+        self.usable()?;
+        // Before the table of values is locked: `make` takes this lock, and handlers that ask hold it.
+        self.locked().out(|context| context.shared.extensions.get_or_make(make))
     }
 
     /// Lets `watch` be told of each task that can't be reached any more, or with which everything
