@@ -36,7 +36,7 @@ struct Pair<A> {
 impl<A: Authenticator + Clone> Pair<A> {
     fn new(auth: &A, max_datagram: usize) -> Self {
         let config = EngineConfig { receive_buffer: 4 << 20, ..EngineConfig::default() };
-        let path = [PathInfo { path_id: 0, max_datagram }];
+        let path = [PathInfo::new(0, max_datagram)];
         let engines = [0, 1].map(|task| {
             let mut engine =
                 Engine::new(config.clone(), task, 1, auth.clone()).expect("the default is valid");

@@ -47,7 +47,7 @@ impl Memory for Zeros {
 #[test]
 fn the_steady_state_does_not_allocate() {
     let config = EngineConfig { receive_buffer: 4 << 20, ..EngineConfig::default() };
-    let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
+    let paths = [0, 1].map(|path_id| PathInfo::new(path_id, 1472));
     let mut engines = [0, 1].map(|task| {
         let mut engine = Engine::new(config.clone(), task, 1, JobAuth::new(&[1; 32])).expect("valid");
         engine.add_peer(0, 1 - task, 1, Some(1), &paths).expect("a new peer");

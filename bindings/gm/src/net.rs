@@ -156,7 +156,7 @@ impl Net {
     /// A way to a peer: from now on it is sent to.
     pub(crate) fn connect(&mut self, task: u32, link: Link, epoch: u32) -> Result<(), String> {
         let now = self.now();
-        let path = PathInfo { path_id: 0, max_datagram: link.longest() };
+        let path = PathInfo::new(0, link.longest());
         self.outlets.open(task, link);
         let known = self.engine.max_payload(task).is_some();
         let done = if known {

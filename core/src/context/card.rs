@@ -3,7 +3,8 @@
 use super::host_topology;
 use super::init_errors::link_error;
 use crate::error::Result;
-use crate::transport::{Link, PeerId};
+use crate::transport::{Link, PeerId, standby};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 /// What the other tasks need to know of this one, in fields. `counts`: addresses of the lines in
@@ -23,9 +24,10 @@ pub(super) fn own_card(links: &mut [Link], epoch: u32, counts: (u64, u64), flags
     put_field(&mut card, b"copied");
     put_field(&mut card, &counts.1.to_le_bytes());
     for link in links {
-        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
-        put_field(&mut card, link.name().as_bytes());
-        put_field(&mut card, &address);
+        for (name, address) in link.addresses().map_err(|e| link_error(link.name(), &e))? {
+            put_field(&mut card, name.as_bytes());
+            put_field(&mut card, &address);
+        }
     }
     Ok(card)
 }
@@ -45,6 +47,15 @@ pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
 pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
     let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
     format!("@{}", list.join(",")).into_bytes()
+}
+
+/// What a link needs in order to connect to a task with this card; `plain`: its address if the
+/// program told it. `None`: the task does not have this transport.
+pub(super) fn address_for<'a>(link: &Link, card: &'a [u8], plain: Option<&'a [u8]>) -> Option<Cow<'a, [u8]>> {
+    let address = |name| plain.or_else(|| address_in(card, name));
+    let Some(standby) = link.standby() else { return address(link.name()).map(Cow::Borrowed) };
+    let both = [link.name(), standby].map(address);
+    both.iter().any(Option::is_some).then(|| standby::joined(both).into())
 }
 
 /// For each task the first one of the same machine; itself if it does not say where it runs.

@@ -1,7 +1,7 @@
 //! Opening the transports and reaching every task.
 
 use super::adaptive_wait::look_until;
-use super::card::{address_in, card_key, cores_of, epoch_of, hosts, own_card, plain_address};
+use super::card::{address_for, address_in, card_key, cores_of, epoch_of, hosts, own_card, plain_address};
 use super::flags::{self, Flags};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
 use super::steps::{barrier_steps, levels};
@@ -13,7 +13,8 @@ use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::state::{Barrier, Collectives, Exchanges, Peer, PeerState, Route};
 use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
+    Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, standby,
+    with_options,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -113,13 +114,15 @@ fn open_all(
     }
     contradiction(config, registry)?;
     let must = only || matches!(request.selection, Selection::Named(_));
-    with_options(environment, || {
-        open(registry, config, must, job, number).map(|links| {
-            let open: Vec<_> = links.iter().map(Link::name).collect();
-            let absent = init_errors::why_unreachable(registry, request, &open);
-            (links, absent)
-        })
-    })
+    let links = with_options(environment, || open(registry, config, must, job, number))?;
+    let open: Vec<_> = links.iter().map(Link::name).collect();
+    let absent = init_errors::why_unreachable(registry, request, &open);
+    // Only who names two transports wants the second one where the first is there.
+    if !matches!(request.selection, Selection::Named(_)) {
+        return Ok((links, absent));
+    }
+    let joined = standby::join_neighbours(links, job.tasks());
+    joined.map(|links| (links, absent)).map_err(|why| not_opened("standby", Caps::empty(), &why))
 }
 
 /// The cards of all tasks. A task that may be restarted, or was, publishes its own.
@@ -361,11 +364,11 @@ fn reach(
             reasons.push(format!("{}: {why}", link.name()));
             continue;
         }
-        let Some(address) = plain.filter(|_| datagrams).or_else(|| address_in(card, link.name())) else {
+        let Some(address) = address_for(link, card, plain.filter(|_| datagrams)) else {
             reasons.push(format!("{}: task {task} does not have it", link.name()));
             continue;
         };
-        match link.connect(task, address) {
+        match link.connect(task, &address) {
             Ok(()) => {
                 peer.route = Route::over(index);
                 return Ok(peer);

@@ -205,7 +205,8 @@ impl Locked<'_> {
             Event::PathSuspect { peer, path } => {
                 // A peer with a single path that does not answer is most likely busy: nothing
                 // changes for anybody.
-                if self.paths_to(peer).len() > 1 {
+                let stands_in = self.engine_to(peer).is_some_and(|(_, d)| d.stands_in(peer, path));
+                if self.paths_to(peer).len() > 1 && !stands_in {
                     tracing::warn!(peer, path, "a path does not answer; its packets take others");
                 } else {
                     tracing::debug!(peer, path, "the path does not answer; it is asked again and again");
@@ -218,6 +219,7 @@ impl Locked<'_> {
                     tracing::debug!(peer, path, "the path answers again");
                 }
             }
+            Event::Standby { peer, on } => self.standby_turned(peer, on),
             Event::PathNarrow { peer, path, told, bytes } => tracing::warn!(
                 peer,
                 path,
@@ -229,6 +231,21 @@ impl Locked<'_> {
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
             // Whoever purges ends all zero-copy sends.
             Event::Acked { .. } | Event::Purged { .. } => {}
+        }
+    }
+
+    /// The standby of a peer's transport has taken over, or is not needed any more.
+    #[cold]
+    fn standby_turned(&mut self, peer: PeerId, on: bool) {
+        let Some(link) = self.link_to(peer) else { return };
+        let (name, standby) = (link.name(), link.standby().unwrap_or("nothing"));
+        if on {
+            tracing::warn!(peer, "no path of {name} to task {peer} is left: its packets take {standby}");
+        } else {
+            tracing::info!(
+                peer,
+                "a path of {name} to task {peer} answers again: its packets leave {standby}"
+            );
         }
     }
 
@@ -312,6 +329,14 @@ impl Locked<'_> {
 }
 
 impl State {
+    /// The transport that leads to a peer: the one that stands by, if the other does not.
+    pub(crate) fn name_of_transport_to(&mut self, peer: PeerId) -> Option<&'static str> {
+        let only_standby =
+            self.engine_to(peer).is_some_and(|(_, datagrams)| datagrams.has_only_standby(peer));
+        let link = self.link_to(peer)?;
+        link.standby().filter(|_| only_standby).or(Some(link.name()))
+    }
+
     /// Whether packets to a peer can prefer a rail.
     pub(crate) fn has_rails(&self, peer: PeerId) -> bool {
         let index = self.peers[peer].route.index();

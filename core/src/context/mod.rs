@@ -123,7 +123,7 @@ impl Context {
     /// Name of the transport that carries messages to `target`.
     pub fn transport_to(&self, target: u32) -> Option<&'static str> {
         let mut state = self.locked();
-        (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
+        (target < self.shared.tasks).then(|| state.name_of_transport_to(target))?
     }
 
     /// The name of each open transport, and a readable description of its present state.

@@ -5,7 +5,7 @@
 //! datagram link only: the packet engine distinguishes its incarnations, and no memory of the old
 //! process is mapped.
 
-use super::card::{address_in, card_key, epoch_of, plain_address};
+use super::card::{address_for, card_key, epoch_of, plain_address};
 use super::{Context, Locked, Shared};
 use crate::bootstrap::Entry;
 use crate::context::State;
@@ -78,7 +78,9 @@ impl Context {
         let Some(link) = state.link_to(target) else { return Ok(()) };
         link.disconnect(target);
         let name = link.name();
-        link.connect(target, &card).map_err(|e| Error::Transport {
+        // A transport that takes no such address does not reach the task.
+        let Some(address) = address_for(link, &[], Some(&card)) else { return Ok(()) };
+        link.connect(target, &address).map_err(|e| Error::Transport {
             transport: name.into(),
             what: e.to_string(),
             source: None,
@@ -100,8 +102,8 @@ impl Context {
         self.locked().peers[peer].life
     }
 
-    /// The network paths to a task, by number: whether each carries data at present. Empty where
-    /// there is only one way.
+    /// The network paths to a task, by number: whether each is up. Empty where there is only one
+    /// way. Those of a transport that stands by are not among them, unless there are no others.
     pub fn paths_to(&self, peer: PeerId) -> Vec<bool> {
         if peer >= self.shared.tasks {
             return Vec::new();
@@ -168,12 +170,12 @@ impl Locked<'_> {
                 reasons.push(format!("{}: reaches only the process that has ended", link.name()));
                 continue;
             }
-            let Some(address) = address_in(card, link.name()) else {
+            let Some(address) = address_for(link, card, None) else {
                 reasons.push(format!("{}: the new process does not have it", link.name()));
                 continue;
             };
             link.disconnect(peer);
-            if let Err(e) = link.connect(peer, address) {
+            if let Err(e) = link.connect(peer, &address) {
                 reasons.push(format!("{}: {e}", link.name()));
                 continue;
             }
@@ -212,7 +214,7 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// The network paths to a peer, by number: whether each carries data at present.
+    /// The network paths to a peer, by number: whether each is up.
     pub(super) fn paths_to(&mut self, peer: PeerId) -> Vec<bool> {
         self.engine_to(peer).map_or_else(Vec::new, |(_, datagrams)| datagrams.paths(peer))
     }

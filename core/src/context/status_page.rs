@@ -265,7 +265,8 @@ impl State {
             retransmissions += again;
             refused += datagrams.refused(tasks);
             for rail in datagrams.rails().into_iter().take(RAILS - next) {
-                publish_engine_rail(&page.rails[next], link.name(), &rail);
+                let name = link.standby().filter(|_| rail.standby).unwrap_or(link.name());
+                publish_engine_rail(&page.rails[next], name, &rail);
                 next += 1;
             }
         }
@@ -302,7 +303,7 @@ fn publish_reported_rail(slot: &RailSlot, name: &str, report: &RailReport) {
 
 fn publish_engine_rail(slot: &RailSlot, name: &str, rail: &crate::reliable::RailStats) {
     put_text(&slot.name, name);
-    slot.number.store(u32::from(rail.path), Relaxed);
+    slot.number.store(u32::from(rail.number), Relaxed);
     slot.suspects.store(rail.suspects, Relaxed);
     slot.suspect.store(rail.suspect.unwrap_or(NOBODY), Relaxed);
     slot.open.store(rail.open, Relaxed);

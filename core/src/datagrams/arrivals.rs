@@ -1,7 +1,8 @@
 //! Handling arrivals and timers.
 
+use super::setup::path_in;
 use super::{Datagrams, Fragments, Unit};
-use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
+use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PeerError, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use lapis_ablation::{Optimization, without};
 
@@ -137,19 +138,9 @@ impl Datagrams {
 
     /// News of paths and losses from the transport.
     #[cold]
-    fn told(&mut self, now: Nanos, event: &Event) {
+    pub(super) fn told(&mut self, now: Nanos, event: &Event) {
         let outcome = match event.kind {
-            k if k == EventKind::Path as u32 => {
-                let path = u8::try_from(event.token).unwrap_or(u8::MAX);
-                self.set_datagram(self.datagram.max(event.len as usize));
-                let resized = if self.engine.path_state(event.peer, path).is_some() {
-                    self.engine.set_max_datagram(event.peer, path, event.len as usize)
-                } else {
-                    let path = PathInfo { path_id: path, max_datagram: event.len as usize };
-                    self.engine.add_path(event.peer, path)
-                };
-                resized.and_then(|()| self.engine.hint_path(event.peer, path, event.status != 0))
-            }
+            k if k == EventKind::Path as u32 => self.path_told(event),
             k if k == EventKind::Overflow as u32 => {
                 self.engine.note_overflow(now, event.len);
                 Ok(())
@@ -166,6 +157,31 @@ impl Datagrams {
         if let Err(e) = outcome {
             tracing::debug!("news of a path ignored: {e}");
         }
+    }
+
+    /// A path is there, has changed, or is gone: then it has no room for datagrams.
+    fn path_told(&mut self, event: &Event) -> Result<(), PeerError> {
+        let (peer, info) = (event.peer, path_in(event));
+        let (path, room) = (info.path_id, info.max_datagram);
+        if room == 0 {
+            return self.engine.remove_path(peer, path);
+        }
+        if self.engine.path_state(peer, path).is_some() {
+            self.engine.set_max_datagram(peer, path, room)?;
+        } else {
+            self.engine.add_path(peer, info)?;
+        }
+        if let Some(at) = self.adopted.iter().position(|adopted| *adopted == peer) {
+            self.adopted.swap_remove(at);
+            if path != 0 {
+                // The peer was taken up with a path 0, which it may not have.
+                self.engine.remove_path(peer, 0)?;
+            }
+        }
+        if info.standby.is_none() || self.engine.has_only_standby(peer) {
+            self.set_datagram(self.datagram.max(room));
+        }
+        self.engine.hint_path(peer, path, event.status != 0)
     }
 }
 

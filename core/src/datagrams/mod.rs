@@ -117,7 +117,9 @@ pub(crate) struct Datagrams {
     said: VecDeque<EngineEvent>,
     /// What the transport said about failover.
     troubles: Vec<(FailoverTrouble, String)>,
-    /// Largest datagram of any path.
+    /// Peers that were taken up, of whose paths the link has said nothing yet.
+    adopted: Vec<PeerId>,
+    /// Largest datagram of any path; of standby ones only where there are no others.
     datagram: usize,
     /// Datagrams in a full batch, and bytes that fill one: so many wait for more at most.
     batch: usize,
@@ -231,16 +233,28 @@ impl Datagrams {
     /// to be learnt. Its paths are told by the link.
     pub(crate) fn adopt(&mut self, peer: PeerId, epoch: u32) {
         self.alone = false;
-        let first = PathInfo { path_id: 0, max_datagram: SURE };
-        if let Err(e) = self.engine.add_peer(self.now(), peer, epoch, None, &[first]) {
-            tracing::debug!("{e}");
+        let first = PathInfo::new(0, SURE);
+        match self.engine.add_peer(self.now(), peer, epoch, None, &[first]) {
+            Ok(()) => self.adopted.push(peer),
+            Err(e) => tracing::debug!("{e}"),
         }
     }
 
-    /// Whether each path to a peer carries data at present.
+    /// Whether each path to a peer is up. Standby paths are not among them, unless there are no
+    /// others.
     pub(crate) fn paths(&self, peer: PeerId) -> Vec<bool> {
-        let state = |path| self.engine.path_state(peer, path);
+        let state = |rail| self.engine.rail_state(peer, rail);
         (0..8).map_while(state).map(|state| state == PathState::Up).collect()
+    }
+
+    /// Whether a path to a peer stands in for others.
+    pub(crate) fn stands_in(&self, peer: PeerId, path: u8) -> bool {
+        self.engine.stands_in(peer, path)
+    }
+
+    /// Whether a peer is reached over standby paths only.
+    pub(crate) fn has_only_standby(&self, peer: PeerId) -> bool {
+        self.engine.has_only_standby(peer)
     }
 
     /// Stops talking to a peer.

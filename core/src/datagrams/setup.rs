@@ -89,7 +89,7 @@ impl Datagrams {
             let theirs = || paths.iter().filter(|path| path.peer == peer);
             let told: Vec<PathInfo> = theirs().map(|path| path.info).collect();
             let to = if told.is_empty() { paths_of_limits(link) } else { told };
-            datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
+            datagram = largest(&to).max(datagram);
             let added = engine.add_peer(0, peer, parties.epoch, epoch, &to);
             // One that is down now may be up later.
             let down = || theirs().filter(|path| !path.up).map(|path| path.info.path_id);
@@ -114,6 +114,7 @@ impl Datagrams {
             joined: Vec::new(),
             bypass_head: Vec::new(),
             early_past: Vec::new(),
+            adopted: Vec::new(),
             said: VecDeque::new(),
             troubles,
             datagram,
@@ -135,11 +136,27 @@ impl Datagrams {
     }
 }
 
+/// The largest datagram that goes to a peer, unless standby paths have to carry its data.
+fn largest(paths: &[PathInfo]) -> usize {
+    let only_standby = paths.iter().all(|path| path.standby.is_some());
+    let counts = paths.iter().filter(|path| only_standby || path.standby.is_none());
+    counts.map(|path| path.max_datagram).max().unwrap_or(0)
+}
+
+/// What an event says of a path.
+pub(super) fn path_in(event: &Event) -> PathInfo {
+    let (number, room) = (|token| u8::try_from(token).unwrap_or(u8::MAX), event.len as usize);
+    if event.token & Event::STANDBY == 0 {
+        return PathInfo::new(number(event.token), room);
+    }
+    PathInfo::new(number(event.token & 0xff), room).standby(number(event.token >> 8 & 0xff))
+}
+
 /// The paths to a peer of which a link has said nothing.
 fn paths_of_limits(link: &Link) -> Vec<PathInfo> {
     let limits = link.limits();
     let max_datagram = limits.max_packed as usize;
-    (0..limits.paths.clamp(1, 8) as u8).map(|path_id| PathInfo { path_id, max_datagram }).collect()
+    (0..limits.paths.clamp(1, 8) as u8).map(|path_id| PathInfo::new(path_id, max_datagram)).collect()
 }
 
 /// What a link says of its paths when its peers are connected.
@@ -163,9 +180,8 @@ impl Found {
             let mut events = [Event::EMPTY; BATCH];
             let n = link.poll(&mut events)?;
             for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
-                let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
-                let info = PathInfo { path_id, max_datagram: event.len as usize };
-                found.paths.push(FoundPath { peer: event.peer, info, up: event.status != 0 });
+                let (peer, info, up) = (event.peer, path_in(event), event.status != 0);
+                found.paths.push(FoundPath { peer, info, up });
             }
             let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
             found.troubles.extend(failover.filter_map(trouble));

@@ -1,6 +1,8 @@
 //! Two engines with a wire between them that does as it is told.
 
 mod polls;
+#[cfg(not(any(miri, loom)))]
+mod standby;
 
 use super::{Datagrams, Fragments, Parties, Timing, Unit};
 use crate::config::Config;

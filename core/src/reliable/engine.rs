@@ -7,7 +7,7 @@ use super::config::{ConfigError, EngineConfig, Nanos};
 use super::credit::Credits;
 use super::datagram_builder::External;
 use super::events::{EngineStats, Event, PeerStats, RailStats};
-use super::path::{Path, PathInfo, PathState};
+use super::path::{PathInfo, PathState};
 use super::path_mtu::PathMtu;
 use super::peer::Peer;
 use super::peers::Index;
@@ -87,7 +87,8 @@ impl<A: Authenticator> Engine<A> {
         }
         let distinct =
             |path: &PathInfo| paths.iter().filter(|other| other.path_id == path.path_id).count() == 1;
-        let numbered = |path: &PathInfo| usize::from(path.path_id) < MAX_PATHS && distinct(path);
+        let numbered =
+            |path: &PathInfo| path.path_id.max(path.standby.unwrap_or(0)) < MAX_PATHS as u8 && distinct(path);
         if paths.is_empty() || !paths.iter().all(numbered) {
             return Err(PeerError::Paths { peer: task, count: paths.len() });
         }
@@ -298,10 +299,18 @@ impl<A: Authenticator> Engine<A> {
         check_datagram(peer, path.path_id, path.max_datagram)?;
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let state = &mut self.peers[index as usize];
-        if usize::from(path.path_id) >= MAX_PATHS || state.path_at(path.path_id).is_some() {
+        if path.path_id.max(path.standby.unwrap_or(0)) >= MAX_PATHS as u8
+            || state.path_at(path.path_id).is_some()
+        {
             return Err(PeerError::Paths { peer, count: state.paths.len() + 1 });
         }
-        state.paths.push(Path::new(path, &self.shared.config));
+        let before = (state.max_payload(), state.is_on_standby());
+        state.insert_path(path, &self.shared.config);
+        state.tell_carriers(before, &mut self.shared);
+        if !state.ready {
+            state.ready = true;
+            self.ready.push_back(index);
+        }
         Ok(())
     }
 
@@ -441,10 +450,14 @@ impl<A: Authenticator> Engine<A> {
         let mut rails: Vec<RailStats> = Vec::new();
         for (peer, path) in self.peers.iter().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
         {
-            let at = rails.iter().position(|rail| rail.path == path.id).unwrap_or_else(|| {
-                rails.push(RailStats { path: path.id, ..RailStats::default() });
-                rails.len() - 1
-            });
+            let at = rails
+                .iter()
+                .position(|rail| (rail.path, rail.standby) == (path.id, path.standby))
+                .unwrap_or_else(|| {
+                    let (path, standby, number) = (path.id, path.standby, path.rail);
+                    rails.push(RailStats { path, standby, number, ..RailStats::default() });
+                    rails.len() - 1
+                });
             peer.add_to(&mut rails[at], path);
         }
         rails

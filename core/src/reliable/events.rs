@@ -61,6 +61,14 @@ pub enum Event {
         /// Which it is.
         path: u8,
     },
+    /// No path to a peer is left but standby ones, which carry its data from now on; or others
+    /// carry it again.
+    Standby {
+        /// Whom it is about.
+        peer: u32,
+        /// The standby paths carry the data.
+        on: bool,
+    },
     /// Datagrams larger than some size get lost on a path although the caller says that they pass.
     /// They are kept smaller now. Said once, until the caller says something else of the path.
     PathNarrow {
@@ -132,6 +140,10 @@ pub struct PeerStats {
 pub struct RailStats {
     /// Its number.
     pub path: u8,
+    /// It is a standby path.
+    pub standby: bool,
+    /// Its number among the paths of its kind.
+    pub number: u8,
     /// Peers that it leads to.
     pub peers: u32,
     /// Those of them that don't acknowledge on it at present.

@@ -42,8 +42,8 @@ impl Memory for FastUnit<'_> {
 }
 
 impl<A: Authenticator> Engine<A> {
-    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path, and
-    /// nothing holds it back. Its datagram is written to `out`, with the unit's own body for its
+    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path beside
+    /// standby ones, and nothing holds it back. Its datagram is written to `out`, with the unit's own body for its
     /// one external segment, if any, and passed to `send`, which sends it or [makes it its
     /// own](Transmit::copy_in).
     ///
@@ -108,7 +108,7 @@ impl Peer {
     /// Whether a unit of so many bytes would be the only thing to be sent, and may be.
     #[inline]
     fn lets_pass(&self, len: usize, config: &EngineConfig) -> bool {
-        let [path] = &self.paths[..] else { return false };
+        let [path] = &self.paths[..self.regular] else { return false };
         let datagram = HEADER_LEN + DATA_LEN + len;
         let most = (datagram + ACK_LEN) as u64;
         let overhead = u64::from(config.datagram_overhead);

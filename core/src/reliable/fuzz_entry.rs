@@ -104,7 +104,7 @@ pub fn member(data: &[u8]) -> (u64, u64) {
 
 fn engine<A: Authenticator>(auth: A) -> Engine<A> {
     let config = EngineConfig { channel_units: 64, ..EngineConfig::default() };
-    let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
+    let paths = [0, 1].map(|path_id| PathInfo::new(path_id, 1472));
     let mut engine = Engine::new(config, 0, 3, auth).expect("a valid configuration");
     engine.add_peer(0, 1, 1, Some(1), &paths).expect("a new peer");
     engine

@@ -10,6 +10,7 @@ use super::path::{Doubt, PathState};
 use super::peer::Peer;
 use super::sent::{Fate, Span, WHOLE};
 use super::shared::Shared;
+use super::standby::OthersUp;
 use super::wire::Ack;
 
 /// Timeouts of a path after which silence means suspicion.
@@ -124,8 +125,11 @@ impl Peer {
         path.probes = 0;
         path.doubt = Doubt::None;
         if !path.is_up() {
+            let before = (self.max_payload(), self.is_on_standby());
+            let path = &mut self.paths[at];
             path.state = PathState::Up;
             shared.events.push_back(Event::PathUp { peer: self.task, path: path.id });
+            self.tell_carriers(before, shared);
             // What waits on paths that are still down can now go this way.
             for other in 0..self.paths.len() {
                 if !self.paths[other].is_up() {
@@ -266,7 +270,7 @@ impl Peer {
     /// A path that owes an answer is asked again: with the oldest data on it if there is some.
     fn probe(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
         self.stats.timeouts += 1;
-        let others_up = self.paths.iter().enumerate().any(|(other, path)| other != at && path.is_up());
+        let others = self.others_up(at);
         let path = &mut self.paths[at];
         path.timeouts = path.timeouts.saturating_add(1);
         path.probes = if path.timeouts > 1 { 2 } else { 1 };
@@ -278,16 +282,21 @@ impl Peer {
             // A peer that is busy is silent on all paths. If another one answers, this one is at
             // fault.
             let span = shared.config.suspect_after;
-            let bound = if others_up { span.saturating_mul(BUSY_FACTOR) } else { span };
+            let bound = match others {
+                OthersUp::None => span,
+                OthersUp::Alike => span.saturating_mul(BUSY_FACTOR),
+                // A peer that is busy does not answer on a standby path either.
+                OthersUp::Unlike => Nanos::MAX,
+            };
             if silence >= bound {
                 self.suspect(at, shared);
-            } else if others_up && path.doubt == Doubt::None && silence >= span / DOUBT_PART {
+            } else if others != OthersUp::None && path.doubt == Doubt::None && silence >= span / DOUBT_PART {
                 path.doubt = Doubt::Asked;
                 self.ask_others(at);
             }
         }
         let path = &self.paths[at];
-        if !path.is_up() && others_up {
+        if !path.is_up() && others != OthersUp::None {
             self.paths[at].probes = 1;
             self.give_up_all(at, shared);
             return;
@@ -323,15 +332,17 @@ impl Peer {
 
     /// Data leaves this path if there is another one.
     pub(super) fn suspect(&mut self, at: usize, shared: &mut Shared) {
-        let path = &mut self.paths[at];
-        if !path.is_up() {
+        if !self.paths[at].is_up() {
             return;
         }
+        let before = (self.max_payload(), self.is_on_standby());
+        let path = &mut self.paths[at];
         path.state = PathState::Suspect;
         path.doubt = Doubt::None;
         path.congestion.on_silence(path.next_number);
         path.probes = path.probes.max(1);
         shared.events.push_back(Event::PathSuspect { peer: self.task, path: path.id });
+        self.tell_carriers(before, shared);
         if self.paths.iter().any(|path| path.is_up()) {
             self.give_up_all(at, shared);
         } else {

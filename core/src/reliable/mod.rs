@@ -34,6 +34,7 @@
 //! | `ack.rs` | when and what to acknowledge |
 //! | `loss_detection.rs` | round-trip times, the probe timeout, when a datagram counts as lost |
 //! | `loss_recovery.rs` | acknowledgements, retransmission, probes, failover |
+//! | `standby.rs` | paths that carry data only while no other one does |
 //! | `congestion.rs`, `credit.rs` | how much may be in flight |
 //! | `timers.rs` | which peer is due when |
 //! | `fuzz_entry.rs` | bodies of fuzz targets |
@@ -67,6 +68,7 @@ mod send_queue;
 mod sent;
 mod shared;
 mod split;
+mod standby;
 mod submission;
 mod timers;
 mod transmit;

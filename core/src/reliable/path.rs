@@ -14,6 +14,23 @@ pub struct PathInfo {
     pub path_id: u8,
     /// The largest datagram that it carries: the path MTU less the headers of IP and UDP.
     pub max_datagram: usize,
+    /// It carries data only while no other path does (`standby.rs`): its number among the standby
+    /// paths, from 0, by which units prefer it then.
+    pub standby: Option<u8>,
+}
+
+impl PathInfo {
+    /// A path that carries data whenever it is up.
+    #[must_use]
+    pub fn new(path_id: u8, max_datagram: usize) -> Self {
+        Self { path_id, max_datagram, standby: None }
+    }
+
+    /// The same path as standby number `rail`.
+    #[must_use]
+    pub fn standby(self, rail: u8) -> Self {
+        Self { standby: Some(rail), ..self }
+    }
 }
 
 /// Whether a path is trusted with data.
@@ -38,6 +55,9 @@ pub(super) enum Doubt {
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) id: u8,
+    /// The number by which units prefer it.
+    pub(super) rail: u8,
+    pub(super) standby: bool,
     pub(super) state: PathState,
     pub(super) doubt: Doubt,
     /// The largest datagram that is sent.
@@ -66,6 +86,8 @@ impl Path {
     pub(super) fn new(info: PathInfo, config: &EngineConfig) -> Self {
         Self {
             id: info.path_id,
+            rail: info.standby.unwrap_or(info.path_id),
+            standby: info.standby.is_some(),
             state: PathState::Up,
             doubt: Doubt::None,
             max_datagram: info.max_datagram,
@@ -86,7 +108,7 @@ impl Path {
     }
 
     pub(super) fn info(&self) -> PathInfo {
-        PathInfo { path_id: self.id, max_datagram: self.mtu.told }
+        PathInfo { path_id: self.id, max_datagram: self.mtu.told, standby: self.standby.then_some(self.rail) }
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -32,7 +32,10 @@ pub(super) struct Peer {
     pub(super) units: [Window; 2],
     pub(super) splits: Splits,
     pub(super) joins: Joins,
+    /// Those that carry data whenever they are up, then the standby ones.
     pub(super) paths: Vec<Path>,
+    /// How many are not standby ones; all of them, if there is nothing to stand in for.
+    pub(super) regular: usize,
     /// What the peer is ready to take, and what of it is used.
     pub(super) credit: u64,
     pub(super) charged: u64,
@@ -84,7 +87,7 @@ impl Peer {
         paths: &[PathInfo],
         config: &EngineConfig,
     ) -> Self {
-        Self {
+        let mut peer = Self {
             task,
             local_epoch,
             remote_epoch: remote_epoch.unwrap_or(0),
@@ -94,7 +97,8 @@ impl Peer {
             units: [Window::new(UNIT_WINDOW), Window::new(UNIT_WINDOW)],
             splits: Splits::default(),
             joins: Joins::default(),
-            paths: paths.iter().map(|&info| Path::new(info, config)).collect(),
+            paths: Vec::with_capacity(paths.len()),
+            regular: 0,
             // As if the peer were configured like us and heard nobody else, until it says
             // otherwise.
             credit: u64::from(config.receive_buffer) / 4,
@@ -112,7 +116,9 @@ impl Peer {
             scheduled: Nanos::MAX,
             active_in: 0,
             stats: PeerStats::default(),
-        }
+        };
+        paths.iter().for_each(|&info| peer.insert_path(info, config));
+        peer
     }
 
     /// Units of both channels that are not acknowledged.
@@ -167,10 +173,11 @@ impl Peer {
         text
     }
 
-    /// The largest unit that goes to it in one piece: by the narrowest of its paths, for any of
-    /// them may carry it.
+    /// The largest unit that goes to it in one piece: by the narrowest of its paths that carry data
+    /// at present, for any of them may carry it.
     pub(super) fn max_payload(&self) -> usize {
-        let smallest = self.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
+        let smallest =
+            self.paths[self.carriers()].iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
         smallest - HEADER_LEN - DATA_LEN
     }
 

@@ -59,18 +59,20 @@ pub(super) enum Filled {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Carrier {
     pub(super) path: u8,
+    /// The number by which units prefer it.
+    pub(super) rail: u8,
     /// The next datagram's number.
     pub(super) number: u64,
     /// The room of an empty datagram.
     pub(super) limit: usize,
-    /// A bit for each number of a path that is up.
+    /// A bit for each such number of a path that carries data.
     pub(super) up: u8,
 }
 
 impl Carrier {
     #[inline]
     fn takes(&self, unit: &Unit) -> bool {
-        unit.preferred.allows(self.path, self.up)
+        unit.preferred.allows(self.rail, self.up)
     }
 }
 
@@ -203,8 +205,8 @@ impl SendQueue {
         self.next += 1;
     }
 
-    /// Whether something that waits may take a path. `up`: a bit for each number of a path that is
-    /// up.
+    /// Whether something that waits may take a path, by the number by which units prefer it. `up`:
+    /// a bit for each such number of a path that carries data.
     #[inline]
     pub(super) fn allows(&self, path: u8, up: u8) -> bool {
         !self.any_preferred || self.allows_lost(path, up) || self.allows_fresh(path, up)

@@ -123,16 +123,17 @@ impl Peer {
         true
     }
 
-    /// A bit for the number of each path that is up.
+    /// A bit for each path that carries data, by the number by which units prefer it.
     fn up(&self) -> u8 {
-        self.paths.iter().filter(|path| path.is_up()).fold(0, |up, path| up | 1 << path.id)
+        let carriers = self.paths[self.carriers()].iter().filter(|path| path.is_up());
+        carriers.fold(0, |up, path| up | 1 << path.rail)
     }
 
     /// Whether something of a channel waits to be sent, and may take a path. What travels in parts
     /// may take any.
     fn waits_for(&self, path: &Path, channel: Channel, up: u8) -> bool {
         let queue = &self.queues[channel as usize];
-        queue.has_unsent() && queue.allows(path.id, up)
+        queue.has_unsent() && queue.allows(path.rail, up)
             || (!self.splits.is_empty() && self.splits.has_unsent(channel as u8))
     }
 
@@ -154,13 +155,15 @@ impl Peer {
 
     /// The path that brings the next datagrams across soonest.
     fn best_path(&self, config: &EngineConfig) -> Option<usize> {
-        if let [path] = &self.paths[..] {
+        let carriers = self.carriers();
+        let first = carriers.start;
+        if let [path] = &self.paths[carriers.clone()] {
             let replies = self.has_unsent_in(Channel::Reply);
             let allowed = self.allowed(path);
-            return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(0);
+            return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(first);
         }
         let (mut best, up) = (None, self.up());
-        for (at, path) in self.paths.iter().enumerate() {
+        for (at, path) in (first..).zip(&self.paths[carriers]) {
             let Allowed { requests, replies } = self.allowed(path);
             if !path.is_up()
                 || !(requests && self.waits_for(path, Channel::Request, up)
@@ -226,7 +229,7 @@ impl Peer {
         let path = &self.paths[at];
         let probing = path.probes > 0;
         let allowed = if probing {
-            let data = (path.is_up() || none_up) && !path.asks_only();
+            let data = (none_up || path.is_up() && self.carriers().contains(&at)) && !path.asks_only();
             Allowed { requests: data, replies: data }
         } else {
             self.allowed(path)
@@ -269,7 +272,7 @@ impl Peer {
     fn fill(&mut self, at: usize, allowed: Allowed, builder: &mut DatagramBuilder<'_>) {
         let path = &self.paths[at];
         let limit = path.max_datagram - HEADER_LEN;
-        let to = Carrier { path: path.id, number: path.next_number, limit, up: self.up() };
+        let to = Carrier { path: path.id, rail: path.rail, number: path.next_number, limit, up: self.up() };
         for (channel, allowed) in [(Channel::Reply, allowed.replies), (Channel::Request, allowed.requests)] {
             if !allowed || builder.sent.full() {
                 continue;

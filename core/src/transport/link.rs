@@ -36,6 +36,8 @@ pub struct Link {
     name: &'static str,
     version: &'static str,
     note: String,
+    /// The transport that stands by (`standby`).
+    pub(super) standby: Option<&'static str>,
     opened: Arc<Opened>,
 }
 
@@ -100,6 +102,7 @@ impl Link {
             name,
             version,
             note: String::new(),
+            standby: None,
             opened: Arc::new(Opened::new(instance, *table)),
         };
         link.refresh_attributes()?;
@@ -179,16 +182,17 @@ impl Link {
 
     /// The bytes peers need to connect.
     pub fn address(&mut self) -> Result<Vec<u8>, TransportError> {
-        let mut bytes = vec![0u8; MAX_ADDRESS];
+        let most = if self.standby.is_some() { 2 * (2 + MAX_ADDRESS) } else { MAX_ADDRESS };
+        let mut bytes = vec![0u8; most];
         // SAFETY: the buffer has the capacity given.
-        let len = unsafe { call!(self.address(bytes.as_mut_ptr(), MAX_ADDRESS as u32)) };
+        let len = unsafe { call!(self.address(bytes.as_mut_ptr(), most as u32)) };
         match usize::try_from(len) {
-            Ok(len) if len <= MAX_ADDRESS => {
+            Ok(len) if len <= most => {
                 bytes.truncate(len);
                 Ok(bytes)
             }
             Ok(len) => Err(TransportError::Invalid(format!(
-                "transport {}: address of {len} bytes, the limit is {MAX_ADDRESS}",
+                "transport {}: address of {len} bytes, the limit is {most}",
                 self.name
             ))),
             Err(_) => Err(error_of(len, format!("transport {} gave no address (status {len})", self.name))),

@@ -45,6 +45,7 @@ mod segments;
 mod selection;
 mod services;
 mod sleeper;
+pub(crate) mod standby;
 mod stubs;
 mod text;
 mod troubles;

@@ -371,6 +371,10 @@ impl Event {
     pub const EMPTY: Self =
         Self { kind: u32::MAX, peer: 0, data: std::ptr::null_mut(), len: 0, status: 0, token: 0 };
 
+    /// In the token of [`EventKind::Path`]: the path is a standby one, whose number among these is
+    /// in the token's second byte. Core's own links say so, and no plugin.
+    pub(crate) const STANDBY: u64 = 1 << 32;
+
     /// An arrived active message.
     pub fn message(peer: PeerId, data: *mut u8, len: u32) -> Self {
         Self { kind: EventKind::Message as u32, peer, data, len, ..Self::EMPTY }

@@ -268,7 +268,7 @@ impl Udp {
             n => format!(" and {n} others"),
         };
         let text = format!(
-            "No path to task {first}{others} is left: the links of {} are down. What is to be sent waits until one is up again.",
+            "No path to task {first}{others} is left: the links of {} are down. What is to be sent waits until one is up again, unless another transport stands by.",
             names.join(", ")
         );
         self.trouble_with_failover(FailoverTrouble::Halted, || text);

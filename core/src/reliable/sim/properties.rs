@@ -43,9 +43,12 @@ fn random_traffic(random: &mut Random, to: u32, most: u64) -> Traffic {
 fn exactly_once() {
     for_seeds("reliable::sim::properties::exactly_once", 60, &[], |seed| {
         let mut random = Random::new(seed);
+        let paths = random.range(1..5) as u8;
         let spec = WorldSpec {
             tasks: random.range(2..5) as u32,
-            paths: random.range(1..5) as u8,
+            paths,
+            // Some of them, perhaps all, stand by.
+            standby: random.below(u64::from(paths) + 1) as u8,
             max_datagram: random.range(548..3000) as usize,
             epochs_known: random.below(2) == 0,
             any_preferred: random.below(2) == 0,

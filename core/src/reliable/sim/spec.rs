@@ -10,6 +10,8 @@ pub struct WorldSpec {
     pub tasks: u32,
     /// How many paths between any two.
     pub paths: u8,
+    /// How many of them, the last ones, stand by for the others.
+    pub standby: u8,
     /// Largest datagram of every path at the start.
     pub max_datagram: usize,
     /// All pipes at the start.
@@ -34,6 +36,7 @@ impl Default for WorldSpec {
         Self {
             tasks: 2,
             paths: 1,
+            standby: 0,
             max_datagram: 1472,
             fault: Fault::default(),
             config: EngineConfig::default(),

@@ -163,7 +163,11 @@ impl<A: Authenticator + Clone> World<A> {
 
     fn path_infos(&self) -> Vec<PathInfo> {
         let max_datagram = self.spec.max_datagram;
-        (0..self.spec.paths).map(|path_id| PathInfo { path_id, max_datagram }).collect()
+        let regular = self.spec.paths - self.spec.standby;
+        let path = |path_id| PathInfo::new(path_id, max_datagram);
+        (0..self.spec.paths)
+            .map(|id| if id < regular { path(id) } else { path(id).standby(id - regular) })
+            .collect()
     }
 
     /// Gives a task something to send.

@@ -25,7 +25,7 @@ impl Pair {
 }
 
 fn paths(count: u8) -> Vec<PathInfo> {
-    (0..count).map(|path_id| PathInfo { path_id, max_datagram: 9000 }).collect()
+    (0..count).map(|path_id| PathInfo::new(path_id, 9000)).collect()
 }
 
 #[test]

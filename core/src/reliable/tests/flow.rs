@@ -82,7 +82,7 @@ fn acknowledgements_are_batched_by_the_threshold() {
     for threshold in [1, 4, 31] {
         let config =
             EngineConfig { ack_threshold: threshold, receive_buffer: 8 << 20, ..EngineConfig::default() };
-        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+        let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
         for round in 0..62u64 {
             pair.submit(0, Channel::Request, &[1; 64], round).unwrap();
             pair.send(0);
@@ -115,7 +115,7 @@ fn a_check_sends_again_what_is_late_without_waiting_for_the_timer_that_has_grown
     let asked = |checks_every: Option<Nanos>, longest: Nanos| {
         let config =
             EngineConfig { retransmit_max: longest, suspect_after: 60_000 * MS, ..EngineConfig::default() };
-        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+        let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
         pair.submit(0, Channel::Request, b"lost for a second", 1).unwrap();
         while pair.now < 1000 * MS {
             if checks_every.is_some_and(|every| pair.now.is_multiple_of(every)) {
@@ -162,7 +162,7 @@ fn a_check_asks_nobody_who_owes_nothing() {
 #[test]
 fn a_full_channel_says_again_and_goes_on_after_acknowledgements() {
     let config = EngineConfig { channel_units: 8, ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     for n in 0..8 {
         pair.submit(0, Channel::Request, b"x", n).unwrap();
     }
@@ -179,7 +179,7 @@ fn a_full_channel_says_again_and_goes_on_after_acknowledgements() {
 #[test]
 fn the_total_bound_counts_events_that_nobody_fetched() {
     let config = EngineConfig { total_units: 10, ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     for n in 0..10 {
         pair.submit(0, Channel::Request, b"x", n).unwrap();
     }
@@ -273,7 +273,7 @@ fn a_refused_unit_comes_again() {
 #[test]
 fn replies_pass_requests_that_fill_the_window() {
     let config = EngineConfig { initial_window: 2, ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     for n in 0..100 {
         pair.submit(0, Channel::Request, &[0; 1400], n).unwrap();
     }
@@ -305,7 +305,7 @@ fn external_bodies_are_named_not_copied() {
 #[test]
 fn a_batch_has_datagrams_of_one_size_and_acknowledgements_behind_them() {
     let config = EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     for n in 0..16 {
         pair.submit(1, Channel::Request, &[1; 1400], n).unwrap();
     }
@@ -398,7 +398,7 @@ fn what_is_withdrawn_on_its_way_and_gets_lost_comes_again_without_its_memory() {
 fn acknowledgements_that_one_send_has_no_room_for_go_in_the_next_one() {
     let config = EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() };
     for max_datagram in [65_440, 65_507] {
-        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram }], Some(1));
+        let mut pair = Pair::with(&config, &[PathInfo::new(0, max_datagram)], Some(1));
         for n in 0..16 {
             pair.submit(1, Channel::Request, &[1; 1400], n).unwrap();
             assert_eq!(pair.send(1), 1);

@@ -5,6 +5,7 @@ mod flow;
 mod path_mtu;
 mod peers;
 mod preferred_paths;
+mod standby;
 mod trust;
 
 use super::wire::{ACK_NOW, HEADER_LEN, Header};
@@ -57,7 +58,7 @@ impl Pair {
     }
 
     fn new() -> Self {
-        Self::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1))
+        Self::with(&EngineConfig::default(), &[PathInfo::new(0, 1472)], Some(1))
     }
 
     fn submit(&mut self, from: usize, channel: Channel, body: &[u8], token: u64) -> Result<(), SubmitError> {

@@ -26,8 +26,7 @@ fn is_padded(datagram: &[u8]) -> bool {
 
 #[test]
 fn a_probe_that_comes_late_says_nothing_of_the_one_that_is_under_way() {
-    let mut pair =
-        Pair::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: TOLD }], Some(1));
+    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo::new(0, TOLD)], Some(1));
     // The path turns out to be narrower. A probe that passes is under way for long.
     let is_late = |datagram: &[u8]| is_padded(datagram) && (1233..=PASSES).contains(&datagram.len());
     let late = loop {

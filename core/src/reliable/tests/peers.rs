@@ -6,7 +6,7 @@ use super::*;
 fn units_larger_than_the_new_path_mtu_get_through() {
     let mut pair = Pair::with(
         &EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() },
-        &[PathInfo { path_id: 0, max_datagram: 9000 }],
+        &[PathInfo::new(0, 9000)],
         Some(1),
     );
     for n in 0..10u64 {
@@ -41,7 +41,7 @@ fn units_larger_than_the_new_path_mtu_get_through() {
 #[test]
 fn a_silent_peer_is_reported_after_the_timeout_and_again() {
     let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     pair.submit(0, Channel::Request, b"anybody?", 1).unwrap();
     let mut reports = Vec::new();
     while pair.now < 500 * MS {
@@ -74,7 +74,7 @@ fn an_idle_engine_has_no_timer() {
 fn credits_are_shared_among_the_senders() {
     let config = EngineConfig { receive_buffer: 400_000, ..EngineConfig::default() };
     let mut sink = engine(0, &config);
-    let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
+    let path = [PathInfo::new(0, 1472)];
     let (mut out, mut offers) = (Transmit::default(), Vec::new());
     for task in 1..=4 {
         let mut source = engine(task, &config);
@@ -96,7 +96,7 @@ fn credits_are_shared_among_the_senders() {
 
 #[test]
 fn a_rail_that_is_reported_down_is_left_at_once() {
-    let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
+    let paths = [0, 1].map(|path_id| PathInfo::new(path_id, 1472));
     let mut pair = Pair::with(&EngineConfig::default(), &paths, Some(1));
     for n in 0..4 {
         pair.submit(0, Channel::Request, &[n; 1000], n.into()).unwrap();
@@ -115,7 +115,7 @@ fn a_rail_that_is_reported_down_is_left_at_once() {
 
 #[test]
 fn wrong_arguments_are_explained() {
-    let path = |path_id, max_datagram| PathInfo { path_id, max_datagram };
+    let path = |path_id, max_datagram| PathInfo::new(path_id, max_datagram);
     let mut engine = engine(0, &EngineConfig::default());
     assert!(matches!(engine.add_peer(0, 1, 1, None, &[]), Err(PeerError::Paths { peer: 1, count: 0 })));
     let twice = [path(1, 1472), path(1, 1472)];
@@ -138,7 +138,7 @@ fn a_sender_keeps_to_the_credit() {
     let small = EngineConfig { receive_buffer: 16_000, ..EngineConfig::default() };
     let mut pair = Pair::new();
     pair.engines[1] = engine(1, &small);
-    let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
+    let path = [PathInfo::new(0, 1472)];
     pair.engines[1].add_peer(0, 0, 1, Some(1), &path).unwrap();
     // The sender learns of it with the first acknowledgement.
     pair.submit(0, Channel::Request, b"first", 0).unwrap();
@@ -158,7 +158,7 @@ fn a_sender_keeps_to_the_credit() {
 #[test]
 fn time_in_which_nobody_looked_is_no_silence() {
     let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     pair.submit(0, Channel::Request, b"anybody?", 1).unwrap();
     pair.send(0);
     // The task is stopped. What the peer has said meanwhile was not read yet.

@@ -5,7 +5,7 @@ use super::*;
 const BIG: [u8; 1200] = [7; 1200];
 
 fn pair() -> Pair {
-    let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
+    let paths = [0, 1].map(|path_id| PathInfo::new(path_id, 1472));
     Pair::with(&EngineConfig::default(), &paths, Some(1))
 }
 

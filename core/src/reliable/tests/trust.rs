@@ -55,7 +55,7 @@ fn forged_foreign_and_damaged_datagrams_are_counted_and_dropped() {
 
 #[test]
 fn a_greeting_precedes_data_when_epochs_are_unknown() {
-    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], None);
+    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo::new(0, 1472)], None);
     pair.submit(0, Channel::Request, b"secret", 1).unwrap();
     assert_eq!(pair.send(0), 1);
     assert_eq!(header(&pair.wires[1][0]).destination_epoch, 0);
@@ -69,7 +69,7 @@ fn a_greeting_precedes_data_when_epochs_are_unknown() {
 
 #[test]
 fn replayed_greetings_are_answered_seldom() {
-    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], None);
+    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo::new(0, 1472)], None);
     pair.submit(0, Channel::Request, b"secret", 1).unwrap();
     pair.send(0);
     let greeting = pair.wires[1][0].clone();
@@ -92,7 +92,7 @@ fn replayed_greetings_are_answered_seldom() {
 
 #[test]
 fn packets_that_come_before_the_peer_is_added_are_not_lost() {
-    let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
+    let path = [PathInfo::new(0, 1472)];
     for known in [None, Some(1)] {
         let mut pair = Pair::with(&EngineConfig::default(), &path, known);
         pair.engines[1] = engine(1, &EngineConfig::default());
@@ -157,7 +157,7 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
 #[test]
 fn a_peer_of_which_only_recorded_datagrams_are_heard_is_silent() {
     let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
-    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    let mut pair = Pair::with(&config, &[PathInfo::new(0, 1472)], Some(1));
     pair.submit(1, Channel::Request, b"its last words", 1).unwrap();
     pair.send(1);
     let recorded = pair.wires[0][0].clone();

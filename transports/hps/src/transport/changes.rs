@@ -53,7 +53,7 @@ impl Hps {
         if cut_off && !std::mem::replace(&mut self.cut_off, cut_off) {
             self.trouble(
                 FailoverTrouble::Halted,
-                "No adapter is left to some tasks: all are down. What is to be sent waits until one is up again."
+                "No adapter is left to some tasks: all are down. What is to be sent waits until one is up again, unless another transport stands by."
                     .to_owned(),
             );
         }
