@@ -26,6 +26,7 @@ fn byte(task: u32, round: u64, which: usize) -> u8 {
 
 fn main() -> Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).expect("a folder"));
+    lapis_log::install();
     let context = lapis::init()?;
     let other = 1 - context.task();
     let arrived = receive(&context)?;

@@ -127,7 +127,7 @@ fn units_prefer_standby_paths_by_their_numbers_among_these() {
     let paths = [&[PathInfo::new(0, 1472), PathInfo::new(1, 1472)][..], &paths].concat();
     let mut pair = Pair::with(&EngineConfig::default(), &paths, Some(1));
     for (up, expected) in [(true, [0, 1, 0]), (false, [7, 6, 7])] {
-        [0, 1].map(|path| pair.engines[0].hint_path(1, path, up).unwrap());
+        (0..2).for_each(|path| pair.engines[0].hint_path(1, path, up).unwrap());
         for (rail, token) in [(0, 0), (1, 1), (0, 2)] {
             let via = Via::path(Channel::Request, Some(rail));
             let submitted = pair.engines[0].submit(pair.now, 1, via, b"h:", Body::Copy(&[7; 1300]), token);

@@ -106,7 +106,7 @@ impl<const WHICH: usize> Transport for Fake<WHICH> {
         };
         let lends = if wire(WHICH, |wire| wire.lends) { Caps::LENT_PAGES } else { Caps::empty() };
         let quiet = if WHICH == 0 { Caps::QUIET_POLLS } else { Caps::empty() };
-        let caps = Self::CAPS - Caps::LENT_PAGES - Caps::QUIET_POLLS | lends | quiet;
+        let caps = (Self::CAPS - Caps::LENT_PAGES - Caps::QUIET_POLLS) | lends | quiet;
         Attributes { caps, limits, note: Self::NAME.to_owned() }
     }
 
