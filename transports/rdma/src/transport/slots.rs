@@ -74,20 +74,29 @@ impl Rdma {
     /// Tells peers of their slots, as far as there is room.
     #[cold]
     pub(super) fn offer_slots(&mut self) {
-        while let Some(&peer) = self.slots.to_offer.front() {
-            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down)
-                && let Some(slots) = p.slots_here.and_then(|at| self.slots.all.get(at))
-            {
-                let offer = slots.offer().encode();
-                let (head, (rail, to)) = (p.header(self.me.task, Kind::Slots, offer.len() as u32), p.way());
-                let r = &mut self.rails[rail];
-                match r.sender.slip(&mut r.endpoint, to, head, &offer) {
-                    Ok(()) => {}
-                    Err(Refused::Busy) => return,
-                    Err(Refused::Failed(code)) => self.send_failed(peer, rail, code),
-                }
+        // Each has one try: who takes nothing at present keeps no other one waiting.
+        for _ in 0..self.slots.to_offer.len() {
+            let Some(peer) = self.slots.to_offer.pop_front() else { return };
+            if !self.offer_slots_to(peer) {
+                self.slots.to_offer.push_back(peer);
             }
-            self.slots.to_offer.pop_front();
+        }
+    }
+
+    /// Tells one peer of its slots. False: it is to be tried again.
+    fn offer_slots_to(&mut self, peer: PeerId) -> bool {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return true };
+        let Some(slots) = p.slots_here.and_then(|at| self.slots.all.get(at)) else { return true };
+        let offer = slots.offer().encode();
+        let (head, (rail, to)) = (p.header(self.me.task, Kind::Slots, offer.len() as u32), p.way());
+        let r = &mut self.rails[rail];
+        match r.sender.slip(&mut r.endpoint, to, head, &offer) {
+            Ok(()) => true,
+            Err(Refused::Busy) => false,
+            Err(Refused::Failed(code)) => {
+                self.send_failed(peer, rail, code);
+                true
+            }
         }
     }
 
