@@ -3,6 +3,8 @@
 mod habits;
 mod limits;
 mod one_sided;
+#[cfg(test)]
+mod refusals;
 
 pub(crate) use one_sided::{Access, Local, Remote};
 

@@ -27,7 +27,7 @@
 //! | `slots.rs` | short messages that peers write straight into memory here |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/slots.rs`: short messages that are written; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost; `transport/open.rs`: opening; `transport/report.rs`: what each rail has carried; `transport/stripe.rs`: pieces; `transport/failover.rs`: paths that fail and come back; `transport/watch.rs`: noticing that; `transport/vouch.rs`: noticing what was lost last |
+//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/slots.rs`: short messages that are written; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost; `transport/open.rs`: opening; `transport/report.rs`: what each rail has carried; `transport/stripe.rs`: pieces; `transport/failover.rs`: paths that fail and come back; `transport/watch.rs`: noticing that; `transport/vouch.rs`: noticing what was lost last; `transport/rig.rs`: a whole job for tests |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
 mod declaration;

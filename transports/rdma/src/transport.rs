@@ -8,8 +8,12 @@ mod loss;
 mod one_sided;
 mod open;
 mod report;
+#[cfg(test)]
+mod rig;
 mod slots;
 mod stripe;
+#[cfg(test)]
+mod tests;
 mod vouch;
 mod watch;
 

@@ -1,0 +1,142 @@
+//! For tests: a whole job in this thread, over loopback sockets, some of whose calls are refused.
+
+use super::{Rdma, open};
+use lapis_core::transport::abi::HostTable;
+use lapis_core::transport::{Event, EventKind, Host, OpenParams, PeerId, Status, Transport};
+use lapis_patience::Patience;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+/// Addresses of one rail of each task, and of two.
+pub(super) const ONE: &str = "127.0.0.1";
+pub(super) const TWO: &str = "127.0.0.1,127.0.0.2";
+
+thread_local! {
+    static ADDRESSES: Cell<&'static str> = const { Cell::new(ONE) };
+    /// Warnings and errors.
+    static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+static HOST: HostTable =
+    HostTable { struct_size: size_of::<HostTable>() as u32, abi_major: 1, log, log_enabled, option };
+
+unsafe extern "C" fn log(_: u32, _: *const u8, _: usize, text: *const u8, len: usize) {
+    // SAFETY: the text is readable for its length.
+    let text = unsafe { std::slice::from_raw_parts(text, len) };
+    SAID.with_borrow_mut(|said| said.push(String::from_utf8_lossy(text).into_owned()));
+}
+
+unsafe extern "C" fn log_enabled(level: u32, _: *const u8, _: usize) -> i32 {
+    i32::from(level <= 2)
+}
+
+unsafe extern "C" fn option(name: *const u8, len: usize, into: *mut u8, room: usize) -> isize {
+    // SAFETY: the name is readable for its length.
+    let value: &[u8] = match unsafe { std::slice::from_raw_parts(name, len) } {
+        b"LAPIS_RDMA_PROVIDER" => b"tcp;ofi_rxm",
+        b"LAPIS_RDMA_ADDR" => ADDRESSES.get().as_bytes(),
+        _ => return -1,
+    };
+    // SAFETY: the caller has so much room there.
+    unsafe { into.copy_from_nonoverlapping(value.as_ptr(), value.len().min(room)) };
+    value.len() as isize
+}
+
+/// The warnings and errors of this thread so far.
+pub(super) fn said() -> Vec<String> {
+    SAID.take()
+}
+
+/// Opens one task of a job. `None` where there is no libfabric; says so.
+pub(super) fn task(task: u32, tasks: u32, addresses: &'static str) -> Option<Rdma> {
+    ADDRESSES.set(addresses);
+    // SAFETY: the table lives as long as the process.
+    let host = unsafe { Host::from_raw(&raw const HOST, "lapis::rdma") };
+    let secret = &[7; 32];
+    let (context, incarnation, job, interrupts) = (0, 0, "rig", false);
+    let opened = open::open(host, &OpenParams { task, tasks, context, incarnation, job, secret, interrupts });
+    opened.map(|(rdma, _)| rdma).map_err(|e| eprintln!("SKIPPED: {e}")).ok()
+}
+
+/// All tasks of a job, connected.
+pub(super) struct Job {
+    pub(super) tasks: Vec<Rdma>,
+    /// By task and source: messages that have come.
+    pub(super) got: Vec<Vec<u64>>,
+    /// By task: peers that it has lost.
+    pub(super) lost: Vec<Vec<PeerId>>,
+}
+
+impl Job {
+    /// `None` where there is no libfabric; says so.
+    pub(super) fn open(count: u32, addresses: &'static str) -> Option<Self> {
+        let tasks: Vec<Rdma> = (0..count).map(|at| task(at, count, addresses)).collect::<Option<_>>()?;
+        let n = count as usize;
+        let mut this = Self { tasks, got: vec![vec![0; n]; n], lost: vec![vec![]; n] };
+        let cards: Vec<Vec<u8>> = this.tasks.iter().map(Transport::address).collect();
+        for (at, rdma) in this.tasks.iter_mut().enumerate() {
+            for (peer, card) in cards.iter().enumerate().filter(|(peer, _)| *peer != at) {
+                rdma.connect(peer as PeerId, card).expect("an address of this provider");
+            }
+        }
+        let mut connected = vec![false; n];
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while !connected.iter().all(|connected| *connected) {
+            assert!(!patience.is_over(), "the tasks do not connect");
+            for (rdma, connected) in this.tasks.iter_mut().zip(&mut connected) {
+                *connected = rdma.progress_connect().expect("nothing fails yet");
+            }
+        }
+        let all_up = |this: &mut Self| {
+            let n = this.tasks.len() as u32;
+            let mut peers = this.tasks.iter().flat_map(|rdma| (0..n).filter_map(|peer| rdma.peers.get(peer)));
+            peers.all(|p| p.paths.iter().all(|path| path.up))
+        };
+        this.until("all paths are up", |this| this.step(), all_up);
+        Some(this)
+    }
+
+    /// What one task sends another over one rail is answered with this error number from now on.
+    pub(super) fn refuse(&mut self, (from, rail): (usize, usize), to: PeerId, code: Option<i32>) {
+        let address = self.tasks[from].peers.get_mut(to).and_then(|p| Some(p.over(rail)?.to));
+        self.tasks[from].rails[rail].endpoint.refuse(address.expect("a path over this rail"), code);
+    }
+
+    /// Sends 8 bytes, if they are taken now.
+    pub(super) fn send(&mut self, from: usize, to: PeerId) -> bool {
+        self.tasks[from].am_short(to, &[7; 8], &[]) == Status::Done
+    }
+
+    /// Polls one task.
+    pub(super) fn poll(&mut self, at: usize) {
+        let mut events = [Event::EMPTY; 64];
+        let n = self.tasks[at].poll(&mut events);
+        for event in &events[..n] {
+            match event.kind {
+                kind if kind == EventKind::Message as u32 => self.got[at][event.peer as usize] += 1,
+                kind if kind == EventKind::PeerDown as u32 => self.lost[at].push(event.peer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Polls every task.
+    pub(super) fn step(&mut self) {
+        (0..self.tasks.len()).for_each(|at| self.poll(at));
+    }
+
+    /// Does something until it has come to what is wanted.
+    #[track_caller]
+    pub(super) fn until(
+        &mut self,
+        wanted: &str,
+        mut act: impl FnMut(&mut Self),
+        mut is_so: impl FnMut(&mut Self) -> bool,
+    ) {
+        let mut patience = Patience::with_myself(Duration::from_secs(20));
+        while !is_so(self) {
+            assert!(!patience.is_over(), "in vain: {wanted}; messages {:?}, lost {:?}", self.got, self.lost);
+            act(self);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Tests of what a task tells its peers while some can't be told.
+
+use super::Rdma;
+use super::loss::Sign;
+use super::rig::{Job, ONE, TWO};
+use crate::header::WINDOW;
+use crate::peers::Peer;
+
+const BUSY: i32 = libc::EAGAIN;
+
+/// Two tasks stream to task 0, which can tell the first of them nothing.
+fn streams_past_a_deaf_task() -> Option<Job> {
+    let mut job = Job::open(3, ONE)?;
+    job.refuse((0, 0), 1, Some(BUSY));
+    // The first one is due before the second.
+    let all_of_the_first = |job: &mut Job| job.got[0][1] == u64::from(WINDOW);
+    let send_first = |job: &mut Job| {
+        job.send(1, 0);
+        job.step();
+    };
+    job.until("the window of the first task", send_first, all_of_the_first);
+    Some(job)
+}
+
+#[test]
+fn credit_to_one_peer_waits_for_no_other() {
+    let Some(mut job) = streams_past_a_deaf_task() else { return };
+    let send = |job: &mut Job| {
+        job.send(2, 0);
+        job.step();
+    };
+    job.until("many windows of the second task", send, |job| job.got[0][2] == 8 * u64::from(WINDOW));
+    assert!(!job.send(1, 0), "the first one has got no credit");
+    job.refuse((0, 0), 1, None);
+    job.until("credit for the first task", Job::step, |job| job.send(1, 0));
+}
+
+#[test]
+fn slots_for_one_peer_wait_for_no_other() {
+    let Some(mut job) = streams_past_a_deaf_task() else { return };
+    let send = |job: &mut Job| {
+        job.send(2, 0);
+        job.step();
+    };
+    let has_slots = |at: usize| move |job: &mut Job| job.tasks[at].peers.get(0).is_some_and(has_slots_there);
+    job.until("slots for the second task", send, has_slots(2));
+    assert!(!has_slots(1)(&mut job), "the first one can't be told");
+    job.refuse((0, 0), 1, None);
+    job.until("slots for the first task", Job::step, has_slots(1));
+}
+
+fn has_slots_there(peer: &Peer) -> bool {
+    peer.slots_there.is_some()
+}
+
+/// Whether task 1 knows what task 0 has consumed, as far as that knows.
+fn is_told(job: &mut Job) -> bool {
+    job.tasks[0].peers.get(1).is_some_and(|p| !p.has_untold())
+}
+
+/// Task 1 sends a quarter of a window over two rails, after which task 0 is to give credit.
+fn a_quarter_of_a_window() -> Option<Job> {
+    let mut job = Job::open(2, TWO)?;
+    let sent = |job: &mut Job| (0..WINDOW / 4).all(|_| job.send(1, 0));
+    assert!(sent(&mut job), "there is room for some messages");
+    Some(job)
+}
+
+fn has_quarter(job: &mut Job) -> bool {
+    job.got[0][1] == u64::from(WINDOW / 4)
+}
+
+#[test]
+fn credit_that_fails_on_a_path_takes_another_one() {
+    let Some(mut job) = a_quarter_of_a_window() else { return };
+    let rail = job.tasks[0].peers.get(1).map(|p| p.way().0).expect("it is connected");
+    job.refuse((0, rail), 1, Some(libc::ECONNRESET));
+    job.until("the messages", |job| job.poll(0), has_quarter);
+    job.until("credit over the other rail", |job| job.poll(0), is_told);
+    assert!(job.tasks[0].peers.get(1).is_some_and(|p| p.way().0 != rail));
+}
+
+#[test]
+fn credit_outlives_a_time_without_any_path() {
+    let Some(mut job) = a_quarter_of_a_window() else { return };
+    for rail in [0, 1] {
+        job.refuse((0, rail), 1, Some(BUSY));
+        job.tasks[0].leave(1, rail, "a test", Sign::Told);
+    }
+    job.until("the messages", |job| job.poll(0), has_quarter);
+    job.until("a try to give credit", |job| job.poll(0), |job| job.tasks[0].to_tell.is_empty());
+    assert!(!is_told(&mut job), "there is no path");
+    for rail in [0, 1] {
+        job.refuse((0, rail), 1, None);
+    }
+    job.until("credit once a path is back", Job::step, is_told);
+}
+
+fn is_open(rdma: &Rdma, rail: usize) -> bool {
+    !rdma.rails[rail].closed
+}
+
+#[test]
+fn each_closed_rail_is_tried_again() {
+    let Some(mut job) = Job::open(2, TWO) else { return };
+    let rails = [0, 1];
+    for rail in rails {
+        job.tasks[0].rails[rail].endpoint.refuse_to_open(Some(libc::ENOMEM));
+        job.tasks[0].renew(rail, "a test");
+    }
+    assert!(rails.iter().all(|rail| !is_open(&job.tasks[0], *rail)));
+    job.tasks[0].rails[1].endpoint.refuse_to_open(None);
+    job.until("the second rail, behind the first", |job| job.poll(0), |job| is_open(&job.tasks[0], 1));
+    assert!(!is_open(&job.tasks[0], 0));
+    job.tasks[0].rails[0].endpoint.refuse_to_open(None);
+    job.until("the first rail", |job| job.poll(0), |job| is_open(&job.tasks[0], 0));
+}
