@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 13u
+#define LAPIS_ABI_MINOR 14u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -73,6 +73,12 @@ enum {
     LAPIS_EVENT_PATH = 4,      /* path token to peer: status 1 up, 0 down; len its datagram size */
     LAPIS_EVENT_OVERFLOW = 5,  /* the kernel had no room for len datagrams */
     LAPIS_EVENT_FAILOVER = 6   /* paths can't take each other's place: status says what is wrong, data and len why, in UTF-8 */
+};
+
+/* What peers do with memory that is lent to them. */
+enum {
+    LAPIS_ACCESS_READ = 1, /* they read it */
+    LAPIS_ACCESS_WRITE = 2 /* they write it */
 };
 
 /* What may be wrong with failover. */
@@ -378,6 +384,9 @@ typedef struct {
     void (*prefer_rail)(void *instance, uint32_t rail);
     /* Since minor 10: up to 64 bytes, copied before return, that no active message accepted after them overtakes. */
     int32_t (*put_short)(void *instance, uint32_t peer, const uint8_t *data, uint32_t len, lapis_remote_addr remote);
+    /* Since minor 14: mem_register for one transfer, in which peers have this LAPIS_ACCESS_ alone. May be null. */
+    int32_t (*mem_lend)(void *instance, lapis_slice range, uint32_t access, lapis_region_info *out,
+                        lapis_error_text *error);
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -6,8 +6,8 @@ use lapis_core::transport::lane::{
     Class, DataIn, DataOut, Mailbox, ReceiveLane, ReceiveLanes, RingLayout, SendLane,
 };
 use lapis_core::transport::{
-    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RailReport, RawSlice,
-    RegionInfo, RemoteAddr, Status, Usage, Window,
+    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, PeerAccess, RailReport,
+    RawSlice, RegionInfo, RemoteAddr, Status, Usage, Window,
 };
 use std::mem::offset_of;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn table() -> Vec<(String, u64)> {
         head, caps, open, close, attributes, address, connect, progress_connect, disconnect, mem_register, mem_alloc,
         mem_release, window, am_short, am_packed, was_am_zcopy, was_put_short, was_get_short, put_zcopy, get_zcopy, was_rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
-        declaration, rails, prefer_rail, put_short,
+        declaration, rails, prefer_rail, put_short, mem_lend,
     });
     layout!(RailReport = "lapis_rail_report" {
         number, up, peers, left, messages_sent, messages_received, bytes_sent, bytes_received, transfers, renewals,
@@ -99,6 +99,8 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_EVENT_PATH", EventKind::Path as i64),
         ("LAPIS_EVENT_OVERFLOW", EventKind::Overflow as i64),
         ("LAPIS_EVENT_FAILOVER", EventKind::Failover as i64),
+        ("LAPIS_ACCESS_READ", PeerAccess::Read as i64),
+        ("LAPIS_ACCESS_WRITE", PeerAccess::Write as i64),
         ("LAPIS_FAILOVER_SET_UP", FailoverTrouble::SetUp as i64),
         ("LAPIS_FAILOVER_UNWATCHED", FailoverTrouble::Unwatched as i64),
         ("LAPIS_FAILOVER_HALTED", FailoverTrouble::Halted as i64),

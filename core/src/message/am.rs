@@ -12,7 +12,7 @@ use crate::context::Notify;
 use crate::context::{ShortSection, State};
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Route};
-use crate::transport::{Caps, PeerId, Status};
+use crate::transport::{Caps, PeerAccess, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
 
@@ -334,7 +334,7 @@ impl Locked<'_> {
         {
             // SAFETY: the caller vouched for the source until it is notified, which happens after
             // the registration was released. Whoever is told of the key only reads.
-            match unsafe { self.lend(target, from.cast_mut(), len) } {
+            match unsafe { self.lend(target, (from.cast_mut(), len), PeerAccess::Read) } {
                 Some(found) => loan = found,
                 None => return self.am_send_packets(message, rail),
             }

@@ -18,7 +18,7 @@ use crate::error::{Access, Reason, Result};
 use crate::handlers::Run;
 use crate::message::dispatch::arrival_of;
 use crate::state::{Registration, Transfer};
-use crate::transport::{Caps, PeerId, RawSlice};
+use crate::transport::{Caps, PeerAccess, PeerId, RawSlice};
 use crate::wire::{Header, Kind};
 
 /// From this length on memory is registered for as long as one transfer takes.
@@ -41,11 +41,17 @@ pub(super) struct Tell {
 }
 
 impl State {
-    /// Lets a peer reach a range by key. `None`: it can't be registered.
+    /// Lets a peer reach a range by key, in this way alone unless it is in one of the program's
+    /// regions. `None`: it can't be registered.
     ///
     /// # Safety
     /// The range stays mapped until the registration, if there is one, is released.
-    pub(super) unsafe fn lend(&mut self, peer: PeerId, at: *mut u8, len: u64) -> Option<Loan> {
+    pub(super) unsafe fn lend(
+        &mut self,
+        peer: PeerId,
+        (at, len): (*mut u8, u64),
+        access: PeerAccess,
+    ) -> Option<Loan> {
         let (index, address) = (self.peers[peer].route.index(), at.addr() as u64);
         if let Some(region) = self.regions.registration(index, address, len) {
             return Some(Loan { address, key: region.key, lent: Some(region) });
@@ -53,7 +59,7 @@ impl State {
         let link = self.links.open.get_mut(index)?;
         // SAFETY: the caller promises that the range stays mapped while it is lent; peers reach it
         // only as the operation says that names it.
-        match unsafe { link.mem_register(RawSlice { ptr: at, len: len as usize }) } {
+        match unsafe { link.mem_lend(RawSlice { ptr: at, len: len as usize }, access) } {
             Ok(info) => {
                 let lent = Some(Registration { link: index, id: info.id, key: info.key });
                 Some(Loan { address, key: info.key, lent })
@@ -87,12 +93,15 @@ impl Locked<'_> {
         way: Way,
     ) -> Option<Loan> {
         let link = self.link_to(target)?;
-        let copy = if how == Direction::In { link.fetching() } else { Caps::PUT_ZCOPY };
+        let (copy, access) = match how {
+            Direction::In => (link.fetching(), PeerAccess::Read),
+            Direction::Out => (Caps::PUT_ZCOPY, PeerAccess::Write),
+        };
         if !link.needs_keys() || !link.caps().contains(copy) || way != Way::Bulk && len < LENT_FROM {
             return None;
         }
         // SAFETY: the caller promises that the range stays mapped until the operation has ended.
-        let loan = unsafe { self.lend(target, at, len) }?;
+        let loan = unsafe { self.lend(target, (at, len), access) }?;
         if way == Way::Bulk {
             self.statistics.bulk.count(len);
         }

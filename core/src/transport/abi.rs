@@ -21,7 +21,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 13;
+pub const ABI_MINOR: u32 = 14;
 /// The first minor version whose lanes have all that core uses. Earlier plugins are polled.
 pub(crate) const WHOLE_LANES: u32 = 13;
 
@@ -143,8 +143,8 @@ pub struct RawAttributes {
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear;
-/// entries that belong to no bit are always there, but for `flush`, the declaration and `rails`,
-/// which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same
+/// entries that belong to no bit are always there, but for `flush`, the declaration, `rails` and
+/// `mem_lend`, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same
 /// order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -223,6 +223,16 @@ pub struct TransportOps {
     pub prefer_rail: Option<unsafe extern "C" fn(*mut c_void, rail: u32)>,
     // Since minor 10.
     pub put_short: Option<PutShortFn>,
+    // Since minor 14: null where `mem_register` serves.
+    pub mem_lend: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            range: RawSlice,
+            access: u32,
+            out: *mut RegionInfo,
+            error: *mut ErrorText,
+        ) -> i32,
+    >,
 }
 
 /// Static UTF-8 text, not terminated. A null pointer is an absent text.
@@ -429,7 +439,8 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, rails), 312);
         assert_eq!(offset_of!(TransportOps, prefer_rail), 320);
         assert_eq!(offset_of!(TransportOps, put_short), 328);
-        assert_eq!(size_of::<TransportOps>(), 336);
+        assert_eq!(offset_of!(TransportOps, mem_lend), 336);
+        assert_eq!(size_of::<TransportOps>(), 344);
         assert_eq!(size_of::<RailReport>(), 64);
         assert_eq!((size_of::<RawVariable>(), size_of::<RawDeclaration>()), (128, 32));
         assert_eq!(size_of::<HostTable>(), 32);

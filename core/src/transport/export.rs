@@ -9,8 +9,8 @@ use super::abi::{
 use super::instance::{Instance, flatten, refuse, write_text};
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
-    Caps, DatagramBatch, Event, OpenParams, RailReport, RawSlice, RegionInfo, RemoteAddr, TransportError,
-    Window,
+    Caps, DatagramBatch, Event, OpenParams, PeerAccess, RailReport, RawSlice, RegionInfo, RemoteAddr,
+    TransportError, Window,
 };
 use super::{Host, Transport, Waiter};
 use std::ffi::{CStr, c_void};
@@ -82,6 +82,7 @@ impl<T: Transport> Exported<T> {
             rails: Some(Self::rails),
             prefer_rail: when!(caps, PREFER_RAIL, Self::prefer_rail),
             put_short: when!(caps, PUT_SHORT, Self::put_short),
+            mem_lend: when!(caps, REGISTER, Self::mem_lend),
         }
     }
 
@@ -200,6 +201,26 @@ impl<T: Transport> Exported<T> {
         unsafe {
             Instance::<T>::set_up(i, e, |t| {
                 *out = t.mem_register(range)?;
+                Ok(abi::status::OK)
+            })
+        }
+    }
+
+    unsafe extern "C" fn mem_lend(
+        i: *mut c_void,
+        range: RawSlice,
+        access: u32,
+        out: *mut RegionInfo,
+        e: *mut ErrorText,
+    ) -> i32 {
+        // SAFETY: a live instance, which the table lets one thread call at a time; `out` is valid,
+        // and the range's promise is handed on.
+        unsafe {
+            Instance::<T>::set_up(i, e, |t| {
+                let access = PeerAccess::from_raw(access).ok_or_else(|| {
+                    TransportError::Invalid(format!("{access} is no access that peers have"))
+                })?;
+                *out = t.mem_lend(range, access)?;
                 Ok(abi::status::OK)
             })
         }

@@ -8,10 +8,10 @@ use super::host_table;
 use super::lane::{ReceiveLanes, SendLane};
 use super::sleeper::{Opened, Sleeper};
 use super::stubs::resolve;
-use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
+use super::text::{TextBuffer, caps_text, error_of, outcome, region, with_text};
 use super::types::{
-    Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
-    RemoteAddr, Status, TransportError, Window,
+    Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerAccess, PeerId, RailReport, RawSlice,
+    RegionInfo, RemoteAddr, Status, TransportError, Window,
 };
 use super::unusable::Unusable;
 use crate::sync::Arc;
@@ -24,8 +24,7 @@ use std::ptr::NonNull;
 ///
 /// Everything that calls the transport takes `&mut self`: the contract's "one thread at a time".
 /// Sleeping goes through a [`Sleeper`], which other threads may use meanwhile. The instance is
-/// closed when the link is gone and all its sleepers are, or have been
-/// [released](Sleeper::release).
+/// closed when the link is gone and all its sleepers are, too, or [released](Sleeper::release).
 pub struct Link {
     instance: *mut c_void,
     ops: TransportOps,
@@ -378,18 +377,31 @@ impl Link {
     /// # Safety
     /// As there.
     pub unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        let mut out = NO_REGION;
         // SAFETY: the place is valid for the call; the caller's promise for the range.
-        with_text(|text| unsafe { call!(self.mem_register(range, &mut out, text)) })?;
-        Ok(out)
+        region(|out, text| unsafe { call!(self.mem_register(range, out, text)) })
+    }
+
+    /// See [`Transport::mem_lend`](super::Transport::mem_lend).
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn mem_lend(
+        &mut self,
+        range: RawSlice,
+        access: PeerAccess,
+    ) -> Result<RegionInfo, TransportError> {
+        region(|out, text| match self.ops.mem_lend {
+            // SAFETY: a live instance; the place is valid; the caller's promise for the range.
+            Some(lend) => unsafe { lend(self.instance, range, access as u32, out, text) },
+            // SAFETY: the place is valid for the call; the caller's promise for the range.
+            None => unsafe { call!(self.mem_register(range, out, text)) },
+        })
     }
 
     /// See [`Transport::mem_alloc`](super::Transport::mem_alloc).
     pub fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
-        let mut out = NO_REGION;
         // SAFETY: the place is valid for the call.
-        with_text(|text| unsafe { call!(self.mem_alloc(len, &mut out, text)) })?;
-        Ok(out)
+        region(|out, text| unsafe { call!(self.mem_alloc(len, out, text)) })
     }
 
     /// See [`Transport::mem_release`](super::Transport::mem_release).
@@ -485,8 +497,6 @@ impl std::fmt::Debug for Link {
             .finish_non_exhaustive()
     }
 }
-
-const NO_REGION: RegionInfo = RegionInfo { addr: 0, len: 0, id: 0, key: 0 };
 
 #[inline(always)]
 fn len32(len: usize) -> u32 {

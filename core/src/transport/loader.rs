@@ -331,7 +331,8 @@ mod tests {
         // SAFETY: all zero bytes are a valid table.
         let table: TransportOps = unsafe { std::mem::zeroed() };
         let retired = size_of_val(&table.flush) + 4 * size_of_val(&table.was_rmw);
-        let optional = size_of_val(&table.declaration) + size_of_val(&table.rails);
+        let optional =
+            size_of_val(&table.declaration) + size_of_val(&table.rails) + size_of_val(&table.mem_lend);
         let data = optional + retired;
         let words = (size_of::<TransportOps>() - offset_of!(TransportOps, open) - data) / size_of::<usize>();
         assert_eq!(entries(&table).count(), words);

@@ -253,13 +253,23 @@ pub trait Transport: Sized + Send + 'static {
         Err(TransportError::Unsupported)
     }
 
+    /// The same for one transfer, in which peers have this `access` alone. ([`Caps::REGISTER`])
+    ///
+    /// # Safety
+    /// The range stays mapped until [`mem_release`](Self::mem_release).
+    unsafe fn mem_lend(&mut self, range: RawSlice, access: PeerAccess) -> Result<RegionInfo, TransportError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.mem_register(range) }
+    }
+
     /// Allocates zeroed memory, aligned to at least 64 bytes, that peers access as directly as this
     /// transport allows. ([`Caps::ALLOCATE`])
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
         Err(TransportError::Unsupported)
     }
 
-    /// Undoes [`mem_register`](Self::mem_register) or [`mem_alloc`](Self::mem_alloc).
+    /// Undoes [`mem_register`](Self::mem_register), [`mem_lend`](Self::mem_lend) or
+    /// [`mem_alloc`](Self::mem_alloc).
     fn mem_release(&mut self, id: u64) {}
 
     /// The part of `peer`'s address space that this task can load from and store to directly.

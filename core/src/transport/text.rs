@@ -1,7 +1,7 @@
 //! Texts: the error messages of a plugin's set-up calls, and the names of capabilities.
 
 use super::abi::{self, ErrorText};
-use super::types::{Caps, TransportError};
+use super::types::{Caps, RegionInfo, TransportError};
 
 /// Room for a plugin's explanation.
 pub(super) struct TextBuffer {
@@ -35,6 +35,15 @@ pub(super) fn with_text(f: impl FnOnce(*mut ErrorText) -> i32) -> Result<i32, Tr
     }
     let words = text.text();
     Err(error_of(status, if words.is_empty() { format!("no reason given (status {status})") } else { words }))
+}
+
+/// The region that a call writes, if it succeeds.
+pub(super) fn region(
+    call: impl FnOnce(*mut RegionInfo, *mut ErrorText) -> i32,
+) -> Result<RegionInfo, TransportError> {
+    let mut out = RegionInfo { addr: 0, len: 0, id: 0, key: 0 };
+    with_text(|text| call(&raw mut out, text))?;
+    Ok(out)
 }
 
 pub(super) fn outcome(status: i32, call: &str) -> Result<(), TransportError> {

@@ -329,6 +329,23 @@ pub enum EventKind {
     Failover = 6,
 }
 
+/// What peers do with memory that is lent to them.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerAccess {
+    /// They read it.
+    Read = 1,
+    /// They write it.
+    Write = 2,
+}
+
+impl PeerAccess {
+    /// The access of a number from the plugin ABI.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        [Self::Read, Self::Write].into_iter().find(|access| *access as u32 == raw)
+    }
+}
+
 /// What may be wrong with failover between the paths of a transport.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,6 +14,7 @@ const TRIES: u32 = 64;
 struct Region {
     base: u64,
     len: u64,
+    access: Access,
     registrations: Vec<Rc<Registration>>,
 }
 
@@ -35,7 +36,8 @@ impl Memory {
         self.joint
     }
 
-    /// Makes a range reachable by peers, through the endpoints of all rails.
+    /// Makes a range reachable by peers, through the endpoints of all rails: in these ways, of
+    /// which the first that is possible is taken.
     ///
     /// # Safety
     /// The range stays mapped until [`release`](Self::release).
@@ -43,6 +45,7 @@ impl Memory {
         &mut self,
         endpoints: &mut [&mut Endpoint],
         range: RawSlice,
+        ways: &[Access],
     ) -> Result<RegionInfo, TransportError> {
         if range.len == 0 || range.ptr.addr().checked_add(range.len).is_none() {
             let text = format!("{} bytes at {:p} are no memory", range.len, range.ptr);
@@ -51,16 +54,8 @@ impl Memory {
         let count = self.joint.rails(endpoints.len());
         let endpoints = &mut endpoints[..count];
         // SAFETY: the caller's promise.
-        let all = unsafe { self.try_register(endpoints, range, Access::All) };
-        // Memory that can't be written can still be read by peers. Where there is no room, memory
-        // that can must not seem such: some providers end the connection of whoever writes there.
-        let registrations = all
-            .or_else(|e| match e {
-                libc::ENOMEM => Err(e),
-                // SAFETY: the caller's promise, for the same range.
-                _ => unsafe { self.try_register(endpoints, range, Access::PeersRead).map_err(|_| e) },
-            })
-            .map_err(|code| endpoints[0].no_memory(range.len, code))?;
+        let registered = unsafe { self.try_ways(endpoints, range, ways) };
+        let (access, registrations) = registered.map_err(|code| endpoints[0].no_memory(range.len, code))?;
         if registrations.iter().any(|registered| registered.key() == u64::MAX) {
             return Err(TransportError::Unsupported);
         }
@@ -68,8 +63,30 @@ impl Memory {
         let registrations = registrations.into_iter().map(Rc::new).collect();
         self.next += 1;
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
-        self.regions.insert(self.next, Region { base, len, registrations });
+        self.regions.insert(self.next, Region { base, len, access, registrations });
         Ok(RegionInfo { addr: base, len, id: self.next, key })
+    }
+
+    /// # Safety
+    /// As [`register`](Self::register).
+    unsafe fn try_ways(
+        &mut self,
+        endpoints: &mut [&mut Endpoint],
+        range: RawSlice,
+        ways: &[Access],
+    ) -> Result<(Access, Vec<Registration>), i32> {
+        let mut first = None;
+        for &access in ways {
+            // SAFETY: the caller's promise.
+            match unsafe { self.try_register(endpoints, range, access) } {
+                Ok(registrations) => return Ok((access, registrations)),
+                // Where there is no room, memory that can be written must not seem as if it could
+                // not: some providers end the connection of whoever writes there.
+                Err(libc::ENOMEM) if first.is_none() => return Err(libc::ENOMEM),
+                Err(code) => first = first.or(Some(code)),
+            }
+        }
+        Err(first.unwrap_or(libc::EINVAL))
     }
 
     /// Registers a range on one rail for a transfer of our own.
@@ -136,11 +153,14 @@ impl Memory {
         self.regions.remove(&id);
     }
 
-    /// The registration on a rail that holds a range, if one does. Whoever uses it keeps it: it may
-    /// have been made for another transfer, and be released before this one has ended.
-    pub(crate) fn holding(&self, range: RawSlice, rail: usize) -> Option<Rc<Registration>> {
+    /// The registration on a rail that holds a range and allows this access, if there is one. Whoever uses it keeps it: it may have been made for another transfer, and be released
+    /// before this one has ended.
+    pub(crate) fn holding(&self, range: RawSlice, access: Access, rail: usize) -> Option<Rc<Registration>> {
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
-        let holds = |r: &&Region| base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
+        let holds = |r: &&Region| {
+            let within = base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
+            within && r.access.serves(access)
+        };
         self.regions.values().find(holds).and_then(|region| region.registrations.get(rail).map(Rc::clone))
     }
 }

@@ -252,7 +252,11 @@ impl Transfers {
         if inject || !endpoint.needs_local() {
             return Ok(Side::Plain);
         }
-        if let Some(registration) = memory.holding(request.local, self.rail) {
+        let access = match request.direction {
+            Direction::Put => Access::Source,
+            Direction::Get => Access::Sink,
+        };
+        if let Some(registration) = memory.holding(request.local, access, self.rail) {
             return Ok(Side::Registered { until_the_end: registration });
         }
         if request.local.len <= BOUNCE {
@@ -267,10 +271,6 @@ impl Transfers {
             }
             return Ok(Side::Bounced(index));
         }
-        let access = match request.direction {
-            Direction::Put => Access::Source,
-            Direction::Get => Access::Sink,
-        };
         // SAFETY: our side stays mapped until the transfer has ended, and so does the registration.
         let registration = unsafe { memory.for_transfer(endpoint, request.local, access) }?;
         Ok(Side::Registered { until_the_end: Rc::new(registration) })

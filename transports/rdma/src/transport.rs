@@ -18,6 +18,7 @@ mod vouch;
 mod watch;
 
 use crate::address::{Card, pairs};
+use crate::endpoint::Access;
 use crate::header::{End, Header, Kind, RailLife, cookie};
 use crate::links::Links;
 use crate::memory::Memory;
@@ -31,8 +32,8 @@ use crate::transfer::Direction;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RailReport, RawSlice, RegionInfo,
-    RemoteAddr, Status, Transport, TransportError, Troubles,
+    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerAccess, PeerId, RailReport, RawSlice,
+    RegionInfo, RemoteAddr, Status, Transport, TransportError, Troubles,
 };
 use slots::SlotsOfPeers;
 use std::collections::VecDeque;
@@ -416,12 +417,18 @@ impl Transport for Rdma {
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        if self.rails.iter().all(|rail| rail.broken) {
-            return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
-        }
-        let mut endpoints: Vec<_> = self.rails.iter_mut().map(|rail| &mut rail.endpoint).collect();
+        // Memory that can't be written can still be read by peers.
         // SAFETY: the caller keeps the range mapped until `mem_release`.
-        unsafe { self.memory.register(&mut endpoints, range) }
+        unsafe { self.register(range, &[Access::All, Access::PeersRead]) }
+    }
+
+    unsafe fn mem_lend(&mut self, range: RawSlice, access: PeerAccess) -> Result<RegionInfo, TransportError> {
+        let way = match access {
+            PeerAccess::Read => Access::PeersRead,
+            PeerAccess::Write => Access::PeersWrite,
+        };
+        // SAFETY: the caller keeps the range mapped until `mem_release`.
+        unsafe { self.register(range, &[way]) }
     }
 
     fn mem_release(&mut self, id: u64) {

@@ -4,8 +4,9 @@ use super::{Chaos, Faults};
 use crate::sync::{Arc, Mutex};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams, PeerId,
-    RailReport, RawSlice, RegionInfo, RemoteAddr, Sleeper, Status, Transport, TransportError, Waiter, Window,
+    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams,
+    PeerAccess, PeerId, RailReport, RawSlice, RegionInfo, RemoteAddr, Sleeper, Status, Transport,
+    TransportError, Waiter, Window,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -421,6 +422,11 @@ impl Transport for ChaosLink {
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
         // SAFETY: the inner transport asks of its caller what this one does.
         unsafe { self.inner().mem_register(range) }
+    }
+
+    unsafe fn mem_lend(&mut self, range: RawSlice, access: PeerAccess) -> Result<RegionInfo, TransportError> {
+        // SAFETY: the inner transport asks of its caller what this one does.
+        unsafe { self.inner().mem_lend(range, access) }
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {

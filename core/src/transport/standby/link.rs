@@ -8,8 +8,9 @@ use crate::reliable::Nanos;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams, PeerId,
-    RailReport, RawSlice, RegionInfo, RemoteAddr, Status, Transport, TransportError, Unusable, Window,
+    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams,
+    PeerAccess, PeerId, RailReport, RawSlice, RegionInfo, RemoteAddr, Status, Transport, TransportError,
+    Unusable, Window,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -384,6 +385,11 @@ impl Transport for StandbyLink {
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
         // SAFETY: the primary asks of its caller what this one does.
         unsafe { self.part(PRIMARY).mem_register(range) }
+    }
+
+    unsafe fn mem_lend(&mut self, range: RawSlice, access: PeerAccess) -> Result<RegionInfo, TransportError> {
+        // SAFETY: the primary asks of its caller what this one does.
+        unsafe { self.part(PRIMARY).mem_lend(range, access) }
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {

@@ -18,9 +18,9 @@ pub(crate) enum Access {
     Messages,
     /// All of that, and peers read and write it.
     All,
-    /// Peers only read it.
+    /// Peers read it, and puts of ours.
     PeersRead,
-    /// Peers only write it.
+    /// Peers write it.
     PeersWrite,
     /// Puts of ours read it, and gets write it.
     Bounce,
@@ -31,6 +31,11 @@ pub(crate) enum Access {
 }
 
 impl Access {
+    /// Whether memory that was registered so can be used in another way.
+    pub(crate) fn serves(self, other: Self) -> bool {
+        self.flags() & other.flags() == other.flags()
+    }
+
     fn flags(self) -> u64 {
         let flags = match self {
             Self::Messages => FI_SEND | FI_RECV,

@@ -2,10 +2,12 @@
 
 use super::Rdma;
 use super::loss::means_loss;
-use crate::endpoint::{Remote, is_busy};
+use crate::endpoint::{Access, Remote, is_busy};
 use crate::header::Mark;
 use crate::transfer::{Direction, Ended, TransferRequest};
-use lapis_core::transport::{Event, MAX_SHORT_PUT, PeerId, RawSlice, RemoteAddr, Status};
+use lapis_core::transport::{
+    Event, MAX_SHORT_PUT, PeerId, RawSlice, RegionInfo, RemoteAddr, Status, TransportError,
+};
 
 impl Rdma {
     /// A put or get, or a piece of one, has ended: what core is told.
@@ -99,6 +101,23 @@ impl Rdma {
         self.rails[rail].transfers.put.count(data.len());
         self.note_sent(peer, |p| if tells { p.count_sent() } else { p.count_put() });
         Status::Done
+    }
+
+    /// Makes a range reachable by peers, in the first of these ways that is possible.
+    ///
+    /// # Safety
+    /// It stays mapped until it is released.
+    pub(super) unsafe fn register(
+        &mut self,
+        range: RawSlice,
+        ways: &[Access],
+    ) -> Result<RegionInfo, TransportError> {
+        if self.rails.iter().all(|rail| rail.broken) {
+            return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
+        }
+        let mut endpoints: Vec<_> = self.rails.iter_mut().map(|rail| &mut rail.endpoint).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.register(&mut endpoints, range, ways) }
     }
 
     /// Begins a put or get.

@@ -1,8 +1,11 @@
 //! For tests: a whole job in this thread, over loopback sockets, some of whose calls are refused.
 
 use super::{Rdma, open};
+use crate::transfer::Direction;
 use lapis_core::transport::abi::HostTable;
-use lapis_core::transport::{Event, EventKind, Host, OpenParams, PeerId, Status, Transport};
+use lapis_core::transport::{
+    Event, EventKind, Host, OpenParams, PeerId, RawSlice, RemoteAddr, Status, Transport,
+};
 use lapis_patience::Patience;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -63,6 +66,8 @@ pub(super) struct Job {
     pub(super) tasks: Vec<Rdma>,
     /// By task and source: messages that have come.
     pub(super) got: Vec<Vec<u64>>,
+    /// By task: tokens of puts and gets that have ended, and how.
+    pub(super) ended: Vec<Vec<(u64, i32)>>,
     /// By task: peers that it has lost.
     pub(super) lost: Vec<Vec<PeerId>>,
 }
@@ -72,7 +77,8 @@ impl Job {
     pub(super) fn open(count: u32, addresses: &'static str) -> Option<Self> {
         let tasks: Vec<Rdma> = (0..count).map(|at| task(at, count, addresses)).collect::<Option<_>>()?;
         let n = count as usize;
-        let mut this = Self { tasks, got: vec![vec![0; n]; n], lost: vec![vec![]; n] };
+        let mut this =
+            Self { tasks, got: vec![vec![0; n]; n], ended: vec![vec![]; n], lost: vec![vec![]; n] };
         let cards: Vec<Vec<u8>> = this.tasks.iter().map(Transport::address).collect();
         for (at, rdma) in this.tasks.iter_mut().enumerate() {
             for (peer, card) in cards.iter().enumerate().filter(|(peer, _)| *peer != at) {
@@ -114,6 +120,9 @@ impl Job {
         for event in &events[..n] {
             match event.kind {
                 kind if kind == EventKind::Message as u32 => self.got[at][event.peer as usize] += 1,
+                kind if kind == EventKind::Complete as u32 => {
+                    self.ended[at].push((event.token, event.status));
+                }
                 kind if kind == EventKind::PeerDown as u32 => self.lost[at].push(event.peer),
                 _ => {}
             }
@@ -138,5 +147,30 @@ impl Job {
             assert!(!patience.is_over(), "in vain: {wanted}; messages {:?}, lost {:?}", self.got, self.lost);
             act(self);
         }
+    }
+
+    /// A put or get, to its end: its status.
+    pub(super) fn transfer(
+        &mut self,
+        (from, to): (usize, PeerId),
+        way: Direction,
+        memory: &mut [u8],
+        remote: RemoteAddr,
+    ) -> i32 {
+        let (local, token) = (RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() }, 7);
+        self.ended[from].clear();
+        // SAFETY: the memory stays until the end, which is waited for; the other side is the
+        // caller's.
+        let begun = unsafe {
+            match way {
+                Direction::Put => self.tasks[from].put_zcopy(to, local, remote, token),
+                Direction::Get => self.tasks[from].get_zcopy(to, local, remote, token),
+            }
+        };
+        if begun != Status::InProgress {
+            return begun as i32;
+        }
+        self.until("the end of a transfer", Self::step, |job| !job.ended[from].is_empty());
+        self.ended[from][0].1
     }
 }

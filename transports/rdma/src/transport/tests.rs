@@ -1,10 +1,13 @@
-//! Tests of what a task tells its peers while some can't be told.
+//! Tests of what a task tells its peers while some can't be told, and of what peers may do with its
+//! memory.
 
 use super::Rdma;
 use super::loss::Sign;
 use super::rig::{Job, ONE, TWO};
 use crate::header::WINDOW;
 use crate::peers::Peer;
+use crate::transfer::Direction;
+use lapis_core::transport::{PeerAccess, RawSlice, RegionInfo, RemoteAddr, Status, Transport};
 
 const BUSY: i32 = libc::EAGAIN;
 
@@ -114,4 +117,29 @@ fn each_closed_rail_is_tried_again() {
     assert!(!is_open(&job.tasks[0], 0));
     job.tasks[0].rails[0].endpoint.refuse_to_open(None);
     job.until("the first rail", |job| job.poll(0), |job| is_open(&job.tasks[0], 0));
+}
+
+/// Lends memory of task 0, which stays until the job ends.
+fn lend(job: &mut Job, memory: &mut [u8], access: PeerAccess) -> RegionInfo {
+    let range = RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() };
+    // SAFETY: the caller keeps the memory.
+    unsafe { job.tasks[0].mem_lend(range, access) }.expect("memory is registered")
+}
+
+#[test]
+fn peers_reach_lent_memory_in_the_way_that_it_is_lent_for() {
+    // A source that is lent, a destination, and what task 1 has.
+    let (mut source, mut destination, mut there) = (vec![1; 100_000], vec![2; 100_000], vec![3; 100_000]);
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    let read = lend(&mut job, &mut source, PeerAccess::Read);
+    let write = lend(&mut job, &mut destination, PeerAccess::Write);
+    let far = |region: &RegionInfo| RemoteAddr { addr: region.addr, key: region.key };
+    let done = Status::Done as i32;
+    assert_eq!(job.transfer((1, 0), Direction::Put, &mut there, far(&write)), done);
+    assert_eq!(job.transfer((1, 0), Direction::Get, &mut there, far(&read)), done);
+    assert_eq!(there, vec![1; 100_000], "the source was fetched");
+    there.fill(4);
+    assert_ne!(job.transfer((1, 0), Direction::Put, &mut there, far(&read)), done, "a source is not written");
+    drop(job);
+    assert_eq!((source, destination), (vec![1; 100_000], vec![3; 100_000]));
 }
