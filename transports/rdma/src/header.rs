@@ -64,6 +64,8 @@ pub(crate) enum Kind {
     /// The sender has left the path over that rail of the receiver's: what comes over it may get
     /// lost. Followed by a [`RailLife`] as the sender knows it.
     Left = 10,
+    /// So many messages there were; an [`Ack`](Self::Ack) is to say how many of them have come.
+    Vouch = 11,
 }
 
 /// Message numbers go up to here, then start again.
@@ -133,6 +135,7 @@ impl Header {
             8 => Kind::Moved,
             9 => Kind::Slots,
             10 => Kind::Left,
+            11 => Kind::Vouch,
             _ => return None,
         };
         let length = word(16);

@@ -276,6 +276,13 @@ impl Peer {
         self.told != self.consumed
     }
 
+    /// It asks what we have consumed: it may not know what it was told.
+    pub(crate) fn forget_told(&mut self) {
+        if self.told == self.consumed {
+            self.told = self.consumed.wrapping_sub(1);
+        }
+    }
+
     /// It has been told what we have consumed.
     pub(crate) fn count_told(&mut self) {
         self.told = self.consumed;

@@ -25,7 +25,8 @@ thread_local! {
 type Open = unsafe extern "C" fn(*mut fid_domain, *mut fi_info, *mut *mut fid_ep, *mut c_void) -> i32;
 
 impl Endpoint {
-    /// From now on messages to an address are answered with this error number, until there is none.
+    /// From now on messages to an address are answered with this error number, until there is none;
+    /// with 0 they seem to be taken.
     /// An endpoint that is opened anew refuses nothing.
     pub(crate) fn refuse(&mut self, to: fi_addr_t, code: Option<i32>) {
         SENDS.with_borrow_mut(|all| {

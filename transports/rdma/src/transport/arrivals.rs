@@ -89,7 +89,7 @@ impl Rdma {
         if peer.torn {
             return None;
         }
-        if !matches!(head.kind, Kind::Message | Kind::Ack) {
+        if !matches!(head.kind, Kind::Message | Kind::Ack | Kind::Vouch) {
             let payload = message.get(header::LEN..header::LEN + head.length as usize)?;
             if head.kind == Kind::Slots {
                 self.slots_offered(head.source, payload);
@@ -102,7 +102,8 @@ impl Rdma {
             self.empty_slots_of(head.source, sink);
         }
         let peer = self.peers.get_mut(head.source)?;
-        if head.kind == Kind::Ack && peer.is_behind_slots(head.number) {
+        if head.kind != Kind::Message && peer.is_behind_slots(head.number) {
+            self.answer_vouch(head);
             return None;
         }
         if self.ordered && !peer.follows(head.number) {
@@ -112,7 +113,8 @@ impl Rdma {
             }
             return None;
         }
-        if head.kind == Kind::Ack {
+        if head.kind != Kind::Message {
+            self.answer_vouch(head);
             return None;
         }
         self.count_consumed(head.source);

@@ -119,6 +119,40 @@ fn each_closed_rail_is_tried_again() {
     job.until("the first rail", |job| job.poll(0), |job| is_open(&job.tasks[0], 0));
 }
 
+/// In place of an error number: what is sent is taken and lost.
+const LOST: i32 = 0;
+
+#[test]
+fn credit_that_is_lost_is_asked_for() {
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    job.refuse((0, 0), 1, Some(LOST));
+    let all = |job: &mut Job| job.got[0][1] == u64::from(WINDOW) && is_told(job);
+    let send = |job: &mut Job| {
+        job.send(1, 0);
+        job.step();
+    };
+    job.until("a window of messages", send, all);
+    assert!(!job.send(1, 0), "the credit is lost");
+    job.refuse((0, 0), 1, None);
+    job.until("credit once more", Job::step, |job| job.send(1, 0));
+}
+
+/// What task 1 has sent so far over its rail.
+fn sent(job: &Job) -> u64 {
+    job.tasks[1].rails[0].sender.sent.messages
+}
+
+#[test]
+fn the_number_of_messages_is_said_until_it_has_come() {
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    job.refuse((1, 0), 0, Some(LOST));
+    assert!(job.send(1, 0));
+    let before = sent(&job);
+    job.until("the number, which is lost", Job::step, |job| sent(job) > before);
+    job.refuse((1, 0), 0, None);
+    job.until("the loss", Job::step, |job| !job.lost[0].is_empty());
+}
+
 /// Lends memory of task 0, which stays until the job ends.
 fn lend(job: &mut Job, memory: &mut [u8], access: PeerAccess) -> RegionInfo {
     let range = RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() };
