@@ -40,7 +40,7 @@ impl Bell {
         Ok(Self { all, event, timer, rung: AtomicBool::new(false) })
     }
 
-    /// One more descriptor that ends sleeps. Closing it takes it out as well.
+    /// One more descriptor that ends sleeps. Closing its last copy takes it out as well.
     pub(crate) fn watch(&self, fd: RawFd) -> io::Result<()> {
         // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -120,6 +120,14 @@ impl Waiter for RdmaWaiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Bell {
+        /// How many descriptors end sleeps.
+        pub(crate) fn watched(&self) -> usize {
+            let file = format!("/proc/self/fdinfo/{}", self.all.as_raw_fd());
+            std::fs::read_to_string(file).unwrap().lines().filter(|line| line.starts_with("tfd:")).count()
+        }
+    }
 
     fn is_readable(bell: &Bell) -> bool {
         let mut fds = [PollFd::new(&bell.all, PollFlags::IN)];

@@ -4,6 +4,7 @@ use super::Rdma;
 use super::loss::Sign;
 use crate::header::{Kind, LAST_NUMBER, RailLife};
 use crate::send::Refused;
+use crate::transfer::Ended;
 use lapis_core::transport::{FailoverTrouble, PeerId, TransportError};
 use std::time::Instant;
 
@@ -106,11 +107,10 @@ impl Rdma {
     /// memory any more, whoever began it. Peers find it at another address.
     #[cold]
     pub(super) fn renew(&mut self, rail: usize, why: &str) {
-        let mut ended = Vec::new();
         if !self.rails[rail].closed {
             self.host.info(format_args!("rail {rail} is opened anew: {why}"));
         }
-        self.rails[rail].close(libc::ECONNABORTED, |one| ended.push(one));
+        let ended = self.close_rail(rail);
         for peer in 0..self.peers.len() as u32 {
             self.leave(peer, rail, why, Sign::Told);
         }
@@ -123,6 +123,17 @@ impl Rdma {
             self.host.debug(format_args!("rail {rail} does not open: {e}"));
         }
         self.announce_address_to_all(rail);
+    }
+
+    /// Closes a rail of ours; what was under way there. Its descriptor is open elsewhere, too, if
+    /// the program has forked, and would end sleeps for ever.
+    pub(super) fn close_rail(&mut self, rail: usize) -> Vec<Ended> {
+        let (r, mut ended) = (&mut self.rails[rail], Vec::new());
+        if let Some(fd) = r.endpoint.queue().fd() {
+            self.bell.leave(fd);
+        }
+        r.close(libc::ECONNABORTED, |one| ended.push(one));
+        ended
     }
 
     /// Tells all peers that have another path where a rail of ours is.
@@ -143,7 +154,7 @@ impl Rdma {
             && let Err(e) = self.bell.watch(fd)
         {
             // Nobody would be woken by what comes over it.
-            r.close(libc::ECONNABORTED, |_| ());
+            self.close_rail(rail);
             return Err(TransportError::Io(format!("sleeping on the completion queue: {e}")));
         }
         for peer in 0..tasks as u32 {

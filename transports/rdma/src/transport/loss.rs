@@ -126,9 +126,7 @@ impl Rdma {
             self.news.clear();
         }
         // Nothing uses the program's memory from here on.
-        let mut ended = Vec::new();
-        self.rails[rail].close(libc::ECONNABORTED, |one| ended.push(one));
-        for one in ended {
+        for one in self.close_rail(rail) {
             let event = self.moved(rail, one);
             self.early.extend(event);
         }
