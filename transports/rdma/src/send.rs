@@ -89,6 +89,11 @@ impl Sender {
         !self.waiting.is_empty() && self.waiting.iter().any(|&index| self.ways[index].peer == peer)
     }
 
+    /// Whether a message to a peer would be taken now.
+    pub(crate) fn has_room_for(&self, peer: PeerId) -> bool {
+        !self.free.is_empty() && !self.waits_for(peer)
+    }
+
     /// Whether nothing is under way as far as we can tell.
     pub(crate) fn is_idle(&self) -> bool {
         self.free.len() == COUNT

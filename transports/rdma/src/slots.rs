@@ -17,7 +17,8 @@
 //!
 //! **Reuse.** A slot is written again when [`COUNT`] messages later are allowed, of which credits
 //! allow one window beyond what was taken. What core still reads goes back less than three windows
-//! from there: one that it was given, and one that was taken since and copied.
+//! from there: one that it was given, and one that was taken since and copied. Until it has read
+//! them it gives no more credit.
 
 use crate::endpoint::{Access, Endpoint, Registration};
 use crate::header::{Header, LAST_NUMBER, WINDOW, padded};

@@ -207,8 +207,13 @@ impl Rdma {
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
-        let bytes = p.keep(header.length as usize, fill);
         let r = &mut self.rails[rail];
+        if !r.sender.has_room_for(peer) {
+            // Nothing is packed for it.
+            self.refused = true;
+            return Status::Again;
+        }
+        let bytes = p.keep(header.length as usize, fill);
         let outcome = r.sender.send(&mut r.endpoint, (peer, to), &header, [bytes, &[]]);
         if outcome == Err(Refused::Busy) {
             p.drop_newest();
@@ -454,12 +459,12 @@ impl Transport for Rdma {
             self.send_credits();
         }
         self.spread_news();
-        self.stay_watchful();
+        self.stay_watchful(n > 0);
         n
     }
 
     fn arm(&mut self) -> Status {
-        if self.prepare_to_sleep() { Status::Done } else { Status::Again }
+        if self.prepare_to_sleep(false) { Status::Done } else { Status::Again }
     }
 
     fn disarm(&mut self) {
@@ -468,7 +473,7 @@ impl Transport for Rdma {
 
     fn set_interrupts(&mut self, on: bool) {
         self.watchful = on;
-        self.stay_watchful();
+        self.stay_watchful(false);
     }
 }
 

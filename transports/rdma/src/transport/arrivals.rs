@@ -209,28 +209,33 @@ impl Rdma {
     }
 
     /// Leaves things such that whoever sleeps from now on is woken by what comes. False: something
-    /// is there already.
-    pub(super) fn prepare_to_sleep(&mut self) -> bool {
-        self.settle() && self.listen()
+    /// is there already. `unread`: whether core is still to read messages that this poll has found.
+    pub(super) fn prepare_to_sleep(&mut self, unread: bool) -> bool {
+        self.settle(unread) && self.listen()
     }
 
     /// In interrupt mode: wakes whoever sleeps if that has to look.
     #[inline]
-    pub(super) fn stay_watchful(&mut self) {
-        if self.watchful && !self.prepare_to_sleep() {
+    pub(super) fn stay_watchful(&mut self, unread: bool) {
+        if self.watchful && !self.prepare_to_sleep(unread) {
             self.bell.ring();
         }
     }
 
-    /// Brings libfabric to rest. False: something is there already.
-    fn settle(&mut self) -> bool {
+    /// Brings libfabric to rest. False: something is there already. As long as core has messages to
+    /// read nobody gets credit, which would let peers write to the slots that they lie in.
+    fn settle(&mut self, unread: bool) -> bool {
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();
             self.check_paths();
-            self.vouch(true);
-            self.send_credits();
+            if !unread {
+                self.vouch(true);
+                self.send_credits();
+            }
             self.spread_news();
+            #[cfg(test)]
+            super::rig::between_looks();
             // What is no message would not let the queue rest.
             let mut found = self.digest();
             let rests = !found && self.may_sleep();
@@ -243,7 +248,7 @@ impl Rdma {
             {
                 return false;
             }
-            if found && std::mem::take(&mut self.refused) {
+            if found && (unread || std::mem::take(&mut self.refused)) {
                 // There may be room now.
                 return false;
             }

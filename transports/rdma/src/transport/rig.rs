@@ -8,6 +8,7 @@ use lapis_core::transport::{
 };
 use lapis_patience::Patience;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Addresses of one rail of each task, and of two.
@@ -16,6 +17,8 @@ pub(super) const TWO: &str = "127.0.0.1,127.0.0.2";
 
 thread_local! {
     static ADDRESSES: Cell<&'static str> = const { Cell::new(ONE) };
+    /// What goes on between two looks of a task that prepares to sleep.
+    static BETWEEN: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
     /// Warnings and errors.
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
@@ -43,6 +46,11 @@ unsafe extern "C" fn option(name: *const u8, len: usize, into: *mut u8, room: us
     // SAFETY: the caller has so much room there.
     unsafe { into.copy_from_nonoverlapping(value.as_ptr(), value.len().min(room)) };
     value.len() as isize
+}
+
+/// What goes on between two looks of a task that prepares to sleep.
+pub(super) fn between_looks() {
+    BETWEEN.with_borrow_mut(|act| act.as_mut().map(|act| act()));
 }
 
 /// The warnings and errors of this thread so far.
@@ -127,6 +135,21 @@ impl Job {
                 _ => {}
             }
         }
+    }
+
+    /// Polls the first of two tasks, while the other one acts between its looks. The bytes of the
+    /// first message, as they are when core reads them.
+    pub(super) fn poll_amid(&mut self, mut act: impl FnMut(&mut Rdma) + 'static) -> Option<Vec<u8>> {
+        let other = Rc::new(RefCell::new(self.tasks.pop().expect("another task")));
+        let acting = Rc::clone(&other);
+        BETWEEN.set(Some(Box::new(move || act(&mut acting.borrow_mut()))));
+        let mut events = [Event::EMPTY; 64];
+        let n = self.tasks[0].poll(&mut events);
+        BETWEEN.set(None);
+        self.tasks.push(Rc::into_inner(other).expect("nobody acts any more").into_inner());
+        let first = events[..n].iter().find(|event| event.kind == EventKind::Message as u32)?;
+        // SAFETY: the bytes of a message stay until the next poll.
+        Some(unsafe { std::slice::from_raw_parts(first.data, first.len as usize) }.to_vec())
     }
 
     /// Polls every task.

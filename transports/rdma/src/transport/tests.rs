@@ -6,8 +6,10 @@ use super::loss::Sign;
 use super::rig::{Job, ONE, TWO};
 use crate::header::WINDOW;
 use crate::peers::Peer;
+use crate::slots::COUNT;
 use crate::transfer::Direction;
-use lapis_core::transport::{PeerAccess, RawSlice, RegionInfo, RemoteAddr, Status, Transport};
+use lapis_core::transport::{Event, PeerAccess, RawSlice, RegionInfo, RemoteAddr, Status, Transport};
+use std::os::fd::BorrowedFd;
 
 const BUSY: i32 = libc::EAGAIN;
 
@@ -153,6 +155,41 @@ fn the_number_of_messages_is_said_until_it_has_come() {
     job.until("the loss", Job::step, |job| !job.lost[0].is_empty());
 }
 
+/// In interrupt mode a poll prepares for sleep before core has read what it found.
+#[test]
+fn a_message_stays_in_its_slot_until_core_has_read_it() {
+    let mut memory = vec![0; 64];
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    assert!((0..20).all(|_| job.send(1, 0)));
+    let is_ready = |job: &mut Job| {
+        let peer = job.tasks[1].peers.get(0);
+        peer.is_some_and(|p| has_slots_there(p) && !p.is_unconfirmed())
+    };
+    job.until("slots", Job::step, is_ready);
+    let range = RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() };
+    // SAFETY: the memory stays until the job has ended.
+    let region = unsafe { job.tasks[0].mem_register(range) }.expect("memory is registered");
+    let remote = RemoteAddr { addr: region.addr, key: region.key };
+    job.tasks[0].set_interrupts(true);
+    assert!(job.tasks[1].am_short(0, &[1; 8], &[]) == Status::Done);
+    let (mut puts, mut is_over) = (0, false);
+    let found = job.poll_amid(move |other| {
+        // Credit passes some of libfabric's queues.
+        (0..20).for_each(|_| drop(other.poll(&mut [Event::EMPTY; 64])));
+        // SAFETY: the memory is registered, and nobody else uses it.
+        while puts < COUNT - 1 && unsafe { other.put_short(0, &[3; 8], remote) } == Status::Done {
+            puts += 1;
+        }
+        // The next one has the place of the first.
+        let few = other.peers.get(0).is_some_and(|p| p.slots_for_few().is_some());
+        if puts == COUNT - 1 && few && !is_over {
+            is_over = other.am_short(0, &[2; 8], &[]) == Status::Done;
+        }
+    });
+    assert_eq!(found.as_deref(), Some(&[1; 8][..]), "what the poll has found");
+    drop((job, memory));
+}
+
 /// Lends memory of task 0, which stays until the job ends.
 fn lend(job: &mut Job, memory: &mut [u8], access: PeerAccess) -> RegionInfo {
     let range = RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() };
@@ -176,4 +213,28 @@ fn peers_reach_lent_memory_in_the_way_that_it_is_lent_for() {
     assert_ne!(job.transfer((1, 0), Direction::Put, &mut there, far(&read)), done, "a source is not written");
     drop(job);
     assert_eq!((source, destination), (vec![1; 100_000], vec![3; 100_000]));
+}
+
+#[test]
+fn what_finds_no_room_is_not_packed() {
+    let Some(mut job) = Job::open(2, TWO) else { return };
+    (0..2).for_each(|rail| job.refuse((0, rail), 1, Some(BUSY)));
+    let mut packed = 0;
+    let mut send = |packed: &mut u32| job.tasks[0].am_packed(1, 8, &mut |_| *packed += 1);
+    assert_eq!((send(&mut packed), packed), (Status::Done, 1), "it waits in a buffer");
+    assert_eq!((send(&mut packed), packed), (Status::Again, 1), "the next one waits for it");
+}
+
+/// A child of the program keeps its copy.
+#[test]
+fn a_closed_rail_ends_no_sleep_whoever_has_its_descriptor() {
+    let Some(mut job) = Job::open(2, TWO) else { return };
+    assert!(job.tasks[0].listen());
+    let watched = job.tasks[0].bell.watched();
+    let fd = job.tasks[0].rails[0].endpoint.queue().fd().expect("a descriptor");
+    // SAFETY: the descriptor is open.
+    let copy = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned().expect("a copy");
+    job.tasks[0].renew(0, "a test");
+    assert_eq!(job.tasks[0].bell.watched(), watched, "the new one has the place of the old one");
+    drop(copy);
 }
