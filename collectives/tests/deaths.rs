@@ -1,187 +1,22 @@
 //! Members that die, and members that do not call: everybody who waits for them hears of it, and
 //! other teams go on.
 
+#[path = "support/calls.rs"]
+mod calls;
+#[path = "support/machines.rs"]
+mod machines;
 #[allow(dead_code, reason = "not every test file uses all of it")]
 #[path = "support/sheets.rs"]
 mod sheets;
 mod support;
 
-use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Operator, Part, Parts, Request, Team};
-use lapis_core::{Context, Counter, Error, LapiCode};
+use calls::{CALLS, Called, Ended, raised, start};
+use lapis_collectives::{CollectiveError, Combine, Group, Operator, Team};
+use lapis_core::Context;
 use lapis_testing::{Finished, Job};
-use sheets::{Sheet, Sheets};
-use std::ptr::NonNull;
-use std::sync::Mutex;
+use machines::Machines;
 use std::time::Duration;
-use support::{SHM, job, sleep_on};
-
-type Ended = Result<(), CollectiveError>;
-
-/// A call that all members make.
-type Called = fn(&Team) -> Ended;
-
-/// Calls of all kinds, and of all ways to be told of their end.
-const CALLS: &[(&str, Called)] = &[
-    ("barrier", Team::barrier),
-    ("broadcast", |team| team.broadcast(&mut [0u64], 1)),
-    ("long broadcast", |team| team.broadcast(&mut vec![0u64; 100_000], 0)),
-    ("multicast", |team| team.multicast(&mut [0u64], 1, &Group::all(team.len() as u32))),
-    ("reduce", |team| team.reduce(&[1u64], &mut [0], Operator::Sum, 0)),
-    ("allreduce", |team| team.all_reduce(&mut [1u64], Operator::Sum)),
-    ("long allreduce", |team| team.all_reduce(&mut vec![1u64; 300_000], Operator::Sum)),
-    ("ordered", |team| team.all_reduce(&mut [1u64; 40], Combine::ordered(|a: u64, _| a))),
-    ("reduce_scatter", |team| {
-        let n = team.len();
-        team.reduce_scatter_block(&vec![1u64; 3 * n], &mut [0; 3], Operator::Sum)
-    }),
-    ("allgather", |team| team.all_gather(&[1u64], &mut vec![0; team.len()])),
-    ("long allgather", |team| team.all_gather(&[1u64; 3000], &mut vec![0; 3000 * team.len()])),
-    ("allgatherv", all_gather_v),
-    ("alltoall", |team| team.all_to_all(&vec![1u64; team.len()], &mut vec![0; team.len()], 1)),
-    ("long alltoall", |team| {
-        let len = 3000 * team.len();
-        team.all_to_all(&vec![1u64; len], &mut vec![0; len], 3000)
-    }),
-    ("alltoallv", all_to_all_v),
-    ("gather", |team| team.gather(&[1u64], &mut vec![0; team.len()], 0)),
-    ("scatter", |team| team.scatter(&vec![1u64; team.len()], &mut [0], 1)),
-    ("scan", |team| team.scan(&mut [1u64], Operator::Sum)),
-    ("exscan", |team| team.exscan(&mut [1u64; 700], Operator::Sum)),
-    ("neighbours", neighbours),
-    ("started", |team| {
-        let requests: Vec<_> = (0..3).map(|_| start(team, 30_000)).collect();
-        requests.into_iter().try_for_each(|request| request.wait().map(|_| ()))
-    }),
-    ("tested", |team| {
-        let mut requests: Vec<_> = [3, 30_000].map(|count| start(team, count)).into();
-        while let Some(request) = requests.last_mut() {
-            if request.test()? {
-                requests.pop();
-            }
-        }
-        Ok(())
-    }),
-    ("then", then),
-    ("counted", counted),
-    ("awaited", |team| sleep_on(start(team, 30_000)).map(|_| ())),
-    ("kept", kept),
-    ("layouts", layouts),
-    ("cast in layouts", cast_in_layouts),
-    ("gathered in layouts", gathered_in_layouts),
-];
-
-fn all_gather_v(team: &Team) -> Ended {
-    let counts: Vec<usize> = (0..team.len()).map(|rank| rank % 3).collect();
-    let starts: Vec<usize> = (0..team.len()).map(|rank| 3 * rank).collect();
-    let mine = vec![1u64; counts[team.rank()]];
-    team.all_gather_v(&mine, &mut vec![0; 3 * team.len()], Parts { counts: &counts, starts: &starts })
-}
-
-fn all_to_all_v(team: &Team) -> Ended {
-    let (me, n) = (team.rank(), team.len());
-    let counts: Vec<usize> = (0..n).map(|rank| (rank + me) % 4).collect();
-    let starts: Vec<usize> = (0..n).map(|rank| 4 * rank).collect();
-    let parts = || Parts { counts: &counts, starts: &starts };
-    team.all_to_all_v(&vec![1u64; 4 * n], parts(), &mut vec![0; 4 * n], parts())
-}
-
-fn neighbours(team: &Team) -> Ended {
-    let (me, n) = (team.rank(), team.len());
-    let edge = |member: usize| Edge { member: member % n, start: 0, len: 9 };
-    team.neighbours(&[1u64; 9], &[edge(me + 1)], &mut [0; 9], &[edge(me + n - 1)])
-}
-
-fn start(team: &Team, count: usize) -> Request<(Vec<u64>, Vec<u64>)> {
-    let sum = Combine::from(Operator::Sum);
-    team.start(&Call::AllReduce { count }, sum, vec![1; count], vec![0; count]).unwrap()
-}
-
-fn then(team: &Team) -> Ended {
-    let (tell, told) = std::sync::mpsc::channel();
-    start(team, 30_000).then(move |_, ended| tell.send(ended.map(|_| ())).unwrap());
-    let mut ended = None;
-    let look = || {
-        ended = ended.take().or_else(|| told.try_recv().ok());
-        ended.is_some()
-    };
-    team.context().wait_quietly(look, None).unwrap();
-    ended.unwrap()
-}
-
-/// What was raised because nobody waited for a collective, and the member that it concerns.
-static RAISED: Mutex<Option<(LapiCode, u32)>> = Mutex::new(None);
-
-fn raised(error: &Error, peer: u32) -> bool {
-    if let Error::Invalid { code, .. } = error {
-        *RAISED.lock().unwrap() = Some((*code, peer));
-    }
-    // Waits fail as without a handler.
-    false
-}
-
-/// Waits until a counter counts an operation's end, or its failure is raised.
-fn counted(team: &Team) -> Ended {
-    let counter = Counter::default();
-    // SAFETY: the counter is waited for; what has failed does not count.
-    unsafe { start(team, 30_000).count_in(NonNull::from(&counter)) };
-    let mut raised = None;
-    let look = || {
-        raised = RAISED.lock().unwrap().take();
-        raised.is_some() || counter.value() > 0
-    };
-    team.context().wait_quietly(look, None).unwrap();
-    match raised {
-        None => Ok(()),
-        Some((code, task)) => {
-            assert_eq!(code, LapiCode::OWN_TEAM_OVER);
-            Err(CollectiveError::Gone { task })
-        }
-    }
-}
-
-fn kept(team: &Team) -> Ended {
-    let sum = Combine::from(Operator::Sum);
-    let mut kept = team.persistent(&Call::AllReduce { count: 50 }, sum, vec![1u64; 50], vec![0; 50])?;
-    for _ in 0..3 {
-        kept.start()?;
-        kept.wait()?;
-    }
-    Ok(())
-}
-
-/// Two exchanges of layouts under way at once, one of them set up before.
-fn layouts(team: &Team) -> Ended {
-    let [mut first, mut second] = [1, 2].map(|round| Sheets::new(team, round));
-    first.fill(0);
-    second.fill(0);
-    let mut kept = first.persistent();
-    kept.start()?;
-    let begun = second.start();
-    kept.wait()?;
-    first.check(0);
-    begun.wait()?;
-    second.check(0);
-    Ok(())
-}
-
-fn cast_in_layouts(team: &Team) -> Ended {
-    let mut sheet = Sheet::new(70_000, team.rank());
-    let laid = team.broadcast_w(Part { layout: sheet.layout(), len: 70_000 }, 1)?;
-    // SAFETY: the sheet is kept until the request is over.
-    unsafe { laid.start() }?.wait()
-}
-
-fn gathered_in_layouts(team: &Team) -> Ended {
-    let mut given = Sheet::new(100, team.rank());
-    let mut got: Vec<Sheet> = (0..team.len()).map(|rank| Sheet::new(100, rank)).collect();
-    let mut give = || Part { layout: given.layout(), len: 100 };
-    let mut get = || got.iter_mut().map(|sheet| Part { layout: sheet.layout(), len: 100 }).collect();
-    // SAFETY: the sheets live, and nobody else uses them.
-    unsafe {
-        team.all_gather_w(give(), get())?.call()?;
-        team.gather_w(give(), get(), 2)?.call()
-    }
-}
+use support::{SHM, job};
 
 /// How the member of a job dies that is to die.
 #[derive(Clone, Copy)]
@@ -216,23 +51,49 @@ impl Death {
     }
 }
 
+/// What carries the data of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Memory,
+    Messages,
+    /// Messages, some of which are lost.
+    LossyMessages,
+    /// Memory within each of two machines; messages between them, some of which are lost.
+    Both,
+}
+
+impl By {
+    fn transports(self) -> &'static str {
+        match self {
+            Self::Memory => "shm",
+            Self::Messages | Self::LossyMessages => "udp",
+            Self::Both => "shm,udp",
+        }
+    }
+}
+
 /// Runs a job in which a member dies in the calls of a name, or in each of them; the others end by
-/// themselves.
-fn run(tasks: u32, victim: u32, name: &str, death: Death, shm: &str) {
-    let job = Job::new(tasks)
-        .option("--keep-going")
-        .var("TEAM_TEST_CALL", name)
-        .var("TEAM_TEST_VICTIM", &victim.to_string())
-        .var("TEAM_TEST_DEATH", &death.text())
-        .var("LAPI_USE_SHM", shm);
-    let done = job.run(std::env::current_exe().unwrap(), &["child", "--exact", "--nocapture"]);
-    let what = format!("{name} among {tasks}, {victim} dies {}", death.text());
+/// themselves. Two machines have half of the tasks each.
+fn run(tasks: u32, victim: u32, name: &str, death: Death, by: By, machines: Option<&Machines>) {
+    let mut command = match machines {
+        Some(machines) => machines.command(tasks / 2, &["--keep-going"]),
+        None => Job::new(tasks).option("--keep-going").launcher(),
+    };
+    command.arg(std::env::current_exe().unwrap()).args(["child", "--exact", "--nocapture"]);
+    command.env("TEAM_TEST_CALL", name).env("TEAM_TEST_VICTIM", victim.to_string());
+    command.env("TEAM_TEST_DEATH", death.text()).env("LAPIS_TRANSPORT", by.transports());
+    if matches!(by, By::LossyMessages | By::Both) {
+        command.env("LAPIS_CHAOS", "seed=5,drop=2%,dup=1%,reorder=2%,mtu=1400");
+    }
+    let done = lapis_testing::run(command);
+    let what = format!("{name} among {tasks}, {victim} dies {} ({by:?})", death.text());
     (0..tasks).filter(|task| *task != victim).for_each(|task| heard(&done, task, tasks, victim, &what));
 }
 
+/// A task has heard of the death, in calls of both teams, and has gone on.
 fn heard(done: &Finished, task: u32, tasks: u32, victim: u32, what: &str) {
     let said = format!("task {task}: the team is over: task {victim}, a member, can't be reached any more");
-    assert!(done.out.contains(&said), "{what}: task {task} heard of nothing: {done:?}");
+    assert_eq!(done.out.matches(&said).count(), 2, "{what}: task {task} heard of something else: {done:?}");
     let left = format!("task {task}: {} left", tasks - 1);
     assert!(done.out.contains(&left), "{what}: task {task} did not go on: {done:?}");
 }
@@ -253,12 +114,22 @@ fn child() {
         .init()
         .unwrap();
     let team = Team::world(&context).unwrap();
-    let survivors: Vec<u32> = (0..context.tasks()).filter(|task| *task != victim).collect();
+    let all = 0..context.tasks();
+    let back: Vec<u32> = all.clone().rev().collect();
+    let back = Team::of(&context, Group::from_list(&back).unwrap()).unwrap();
+    let survivors: Vec<u32> = all.filter(|task| *task != victim).collect();
     let dies = context.task() == victim;
     let rest = (!dies).then(|| Team::of(&context, Group::from_list(&survivors).unwrap()).unwrap());
-    let ended = calls_until_death(&team, &name, death, dies);
-    let Some(rest) = rest else { std::process::abort() };
-    println!("task {}: {ended}", context.task());
+    // These go on all the time.
+    let begun = rest.as_ref().map(|rest| [1, 700, 30_000].map(|count| start(rest, count)));
+    let mut both = Both { teams: [&team, &back], ended: [None, None] };
+    both.call_until_death(&name, death, dies);
+    let (Some(rest), Some(begun)) = (rest, begun) else { std::process::abort() };
+    both.ended.iter().flatten().for_each(|ended| println!("task {}: {ended}", context.task()));
+    let left = survivors.len() as u64;
+    for request in begun {
+        assert!(request.wait().unwrap().1.iter().all(|sum| *sum == left));
+    }
     context.acknowledge_failure(victim);
     // The others go on by themselves.
     rest.barrier().unwrap();
@@ -268,42 +139,62 @@ fn child() {
     let _ = context.terminate();
 }
 
-/// Calls until a call fails, or this process `dies`.
-fn calls_until_death(team: &Team, name: &str, death: Death, dies: bool) -> CollectiveError {
-    let named = || CALLS.iter().filter(|(known, _)| [*known, "all"].contains(&name));
-    assert!(named().next().is_some(), "{name}");
-    let early = match death {
-        Death::First => 0,
-        _ if name == "all" => 1,
-        _ => 5,
-    };
-    for _ in 0..early {
+/// Two teams with the same members, and how their calls have ended.
+struct Both<'a> {
+    teams: [&'a Team; 2],
+    ended: [Option<CollectiveError>; 2],
+}
+
+impl Both<'_> {
+    /// Makes a call of each team that has not failed. True if both have.
+    fn call(&mut self, call: impl Fn(&Team) -> Ended) -> bool {
+        for (team, ended) in self.teams.iter().zip(&mut self.ended) {
+            if ended.is_none() {
+                *ended = call(team).err();
+            }
+        }
+        self.ended.iter().all(Option::is_some)
+    }
+
+    /// Makes calls until both teams have failed, or this process `dies`.
+    fn call_until_death(&mut self, name: &str, death: Death, dies: bool) {
+        let named: Vec<Called> = CALLS
+            .iter()
+            .filter(|(known, _)| [*known, "all"].contains(&name))
+            .map(|(_, call)| *call)
+            .collect();
+        assert!(!named.is_empty(), "{name}");
+        let early = match death {
+            Death::First => 0,
+            _ if name == "all" => 1,
+            _ => 5,
+        };
         // Who waits for others only may be several calls behind the one that dies.
-        if let Some(e) = named().find_map(|(_, call)| call(team).err()) {
-            return e;
-        }
-    }
-    match death {
-        Death::First | Death::Between if dies => std::process::abort(),
-        Death::After(delay) if dies => {
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_micros(delay));
-                std::process::abort()
-            });
-        }
-        Death::Folding => {
-            let fold = Combine::ordered(move |a: u64, b| if dies { std::process::abort() } else { a + b });
-            if dies {
-                // The others come first, and doze.
-                std::thread::sleep(Duration::from_millis(50));
+        let all_have_failed = (0..early).flat_map(|_| &named).any(|call| self.call(call));
+        match death {
+            _ if all_have_failed => {}
+            Death::First | Death::Between if dies => std::process::abort(),
+            Death::After(delay) if dies => {
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_micros(delay));
+                    std::process::abort()
+                });
             }
-            if let Err(e) = team.all_reduce(&mut [1u64; 20], fold) {
-                return e;
+            Death::Folding => {
+                if dies {
+                    // The others come first, and doze.
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                self.call(|team| {
+                    let fold =
+                        Combine::ordered(move |a: u64, b| if dies { std::process::abort() } else { a + b });
+                    team.all_reduce(&mut [1u64; 20], fold)
+                });
             }
+            _ => {}
         }
-        _ => {}
+        while !named.iter().any(|call| self.call(call)) {}
     }
-    named().cycle().find_map(|(_, call)| call(team).err()).unwrap()
 }
 
 /// Numbers that nobody chose, the same in each run.
@@ -315,12 +206,12 @@ fn random(seed: u64) -> u64 {
 #[test]
 fn the_death_of_a_member_ends_calls_of_the_others() {
     for (name, _) in CALLS {
-        run(3, 1, name, Death::Between, "yes");
+        run(3, 1, name, Death::Between, By::Memory, None);
     }
     for seed in 0..12 {
-        run(3, 1, "all", Death::After(random(seed) % 5000), "yes");
+        run(3, 1, "all", Death::After(random(seed) % 5000), By::Memory, None);
     }
-    run(3, 1, "layouts", Death::Between, "no");
+    run(3, 1, "layouts", Death::Between, By::Messages, None);
 }
 
 /// Eight and more meet in the first one's memory, which outlives it.
@@ -328,7 +219,7 @@ fn the_death_of_a_member_ends_calls_of_the_others() {
 fn a_death_at_any_moment_ends_calls_of_eight() {
     for (seed, (name, _)) in CALLS.iter().enumerate() {
         let seed = seed as u64;
-        run(8, (seed % 8) as u32, name, Death::After(random(seed) % 3000), "yes");
+        run(8, (seed % 8) as u32, name, Death::After(random(seed) % 3000), By::Memory, None);
     }
 }
 
@@ -336,7 +227,50 @@ fn a_death_at_any_moment_ends_calls_of_eight() {
 fn a_death_at_any_moment_ends_calls_of_sixteen() {
     for seed in 100..116 {
         let victim = (seed % 16) as u32;
-        run(16, victim, "all", Death::After(random(seed) % 100_000), "yes");
+        run(16, victim, "all", Death::After(random(seed) % 100_000), By::Memory, None);
+    }
+}
+
+#[test]
+fn a_death_at_any_moment_ends_calls_by_messages_that_get_lost() {
+    for seed in 200..206 {
+        let victim = (seed % 5) as u32;
+        run(5, victim, "all", Death::After(random(seed) % 300_000), By::LossyMessages, None);
+    }
+}
+
+#[test]
+fn a_death_at_any_moment_ends_calls_through_memory_and_by_messages() {
+    let Some(machines) = Machines::make("deaths", 2) else { return };
+    for seed in 300..308 {
+        let victim = (seed % 6) as u32;
+        run(6, victim, "all", Death::After(random(seed) % 300_000), By::Both, Some(&machines));
+    }
+}
+
+/// Any number of deaths that differ from run to run: `TEAM_TEST_DEATHS` of them, for long runs.
+#[test]
+fn deaths_that_nobody_chose_end_calls_of_the_others() {
+    let many = std::env::var("TEAM_TEST_DEATHS").ok().and_then(|n| n.parse().ok()).unwrap_or(0u64);
+    if many == 0 {
+        return;
+    }
+    let machines = Machines::make("killed", 2);
+    let ways = &[By::Memory, By::LossyMessages, By::Both][..2 + usize::from(machines.is_some())];
+    let begin = u64::from(std::process::id()) << 16;
+    for seed in begin..begin + many {
+        let number = |at: u64, below: u64| random(seed * 8 + at) % below;
+        let by = ways[number(1, ways.len() as u64) as usize];
+        let machines = machines.as_ref().filter(|_| by == By::Both);
+        let tasks = machines.map_or(3 + number(0, 7), |_| 4 + 2 * number(0, 3)) as u32;
+        let name = match number(2, 3) {
+            0 => CALLS[number(3, CALLS.len() as u64) as usize].0,
+            _ => "all",
+        };
+        let victim = number(4, u64::from(tasks)) as u32;
+        let death = Death::After(number(5, 2) * number(6, 1_000_000) + number(7, 20_000));
+        eprintln!("{seed}: {name} among {tasks}, {victim} dies {} ({by:?})", death.text());
+        run(tasks, victim, name, death, by, machines);
     }
 }
 
@@ -346,15 +280,15 @@ fn who_dies_before_its_first_call_is_missed() {
         ["barrier", "allreduce", "broadcast", "tested", "then", "awaited", "layouts"].iter().enumerate()
     {
         let at = at as u32;
-        run(8, at, name, Death::First, "yes");
-        run(16, 15 - at, name, Death::First, "yes");
+        run(8, at, name, Death::First, By::Memory, None);
+        run(16, 15 - at, name, Death::First, By::Memory, None);
     }
 }
 
 #[test]
 fn who_dies_as_the_last_one_at_a_meeting_leaves_nobody_waiting() {
     for (tasks, victim) in [(8, 0), (8, 5), (16, 15)] {
-        run(tasks, victim, "allreduce", Death::Folding, "yes");
+        run(tasks, victim, "allreduce", Death::Folding, By::Memory, None);
     }
 }
 

@@ -3,59 +3,23 @@
 
 #![cfg(not(any(miri, loom)))]
 
-use lapis_testing::{Finished, Net, clean, folder, program, run};
-use std::path::PathBuf;
+#[path = "support/machines.rs"]
+mod machines;
+
+use lapis_testing::{Finished, folder, run};
+use machines::Machines;
 
 const ROUNDS: u64 = 200;
 
 /// Many fewer than rounds.
 const FEW: u64 = ROUNDS / 10;
 
-/// Starts tasks on machines, which need an identity of their own each.
-struct Machines {
-    net: Net,
-    script: PathBuf,
-}
-
-impl Machines {
-    /// `None`, said aloud, where this process may not make namespaces.
-    fn make(tag: &str, count: usize) -> Option<Self> {
-        let Some(net) = Net::of(tag, count, 1, false) else {
-            eprintln!("SKIP {tag}: this process may not make network namespaces");
-            return None;
-        };
-        let script = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{tag}-{}", std::process::id()));
-        // The namespaces' name, in the place of the identity of the kernel's run, for all that is
-        // started there.
-        let text = "host=$1; shift; echo $host > $0-$host\n\
-                    exec ip netns exec $host sh -c 'mount --bind $0 /proc/sys/kernel/random/boot_id && exec \"$@\"' \
-                    $0-$host \"$@\"\n";
-        std::fs::write(&script, text).expect("the target directory can be written");
-        Some(Self { net, script })
-    }
-
-    /// A job with so many tasks on each machine, and this value of LAPIS_COLLECTIVES.
-    fn run(&self, tasks: usize, algorithms: &str) -> Finished {
-        let hosts = self.net.hosts();
-        let list: Vec<String> = hosts.iter().map(|(host, _)| format!("{host}:{tasks}")).collect();
-        let mut command = clean("ip");
-        command.args(["netns", "exec", hosts[0].0]).arg(program("lapirun", "lapirun"));
-        command.args(["--address", &hosts[0].1, "-H", &list.join(","), "--remote"]);
-        command.arg(format!("sh {} {{host}}", self.script.display()));
-        command.env("LAPIS_TRANSPORT_PATH", folder().join("deps"));
-        command.env("LAPIS_COLLECTIVES", algorithms);
-        command.arg(folder().join("examples/levels_job")).arg(ROUNDS.to_string());
-        run(command)
-    }
-}
-
-impl Drop for Machines {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.script);
-        for (host, _) in self.net.hosts() {
-            let _ = std::fs::remove_file(format!("{}-{host}", self.script.display()));
-        }
-    }
+/// Runs a job with so many tasks on each machine, and this value of LAPIS_COLLECTIVES.
+fn job(machines: &Machines, tasks: usize, algorithms: &str) -> Finished {
+    let mut command = machines.command(tasks as u32, &[]);
+    command.env("LAPIS_COLLECTIVES", algorithms);
+    command.arg(folder().join("examples/levels_job")).arg(ROUNDS.to_string());
+    run(command)
 }
 
 /// Packets of each task, as it has said: those of core's and those of the team's calls. `mark`
@@ -79,7 +43,7 @@ fn packets(done: &Finished, tasks: usize, mark: &str) -> Vec<(u64, u64)> {
 fn one_task_of_each_machine_crosses_the_network() {
     for (machines, tasks, each) in [(2, 3, 1), (3, 2, 2)] {
         let Some(hosts) = Machines::make(&format!("levels{machines}"), machines) else { return };
-        let done = hosts.run(tasks, "").expect(0);
+        let done = job(&hosts, tasks, "").expect(0);
         for mark in [":", ", all:"] {
             let counts = packets(&done, machines * tasks, mark);
             for machine in counts.chunks(tasks) {
@@ -97,7 +61,7 @@ fn one_task_of_each_machine_crosses_the_network() {
             }
         }
         // Without levels everybody crosses it.
-        let done = hosts.run(tasks, "barrier=dissemination,allgather=bruck").expect(0);
+        let done = job(&hosts, tasks, "barrier=dissemination,allgather=bruck").expect(0);
         for mark in [":", ", all:"] {
             let flat = packets(&done, machines * tasks, mark);
             assert!(flat.iter().all(|task| task.1 >= ROUNDS), "{machines} machines{mark} {flat:?}");

@@ -78,9 +78,15 @@ impl Job {
 
     /// The launcher's command line and environment.
     pub fn command(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Command {
+        let mut command = self.launcher();
+        command.arg(program.as_ref()).args(args);
+        command
+    }
+
+    /// The launcher's own part of them; the program's name and its arguments are still to come.
+    pub fn launcher(&self) -> Command {
         let mut command = clean(launcher());
         command.args(["-n", &self.tasks.to_string()]).args(&self.options);
-        command.arg(program.as_ref()).args(args);
         command.env("LAPIS_TRANSPORT_PATH", folder().join("deps"));
         for (name, value) in &self.variables {
             command.env(name, value);
