@@ -230,6 +230,10 @@ impl Engine {
         unsafe {
             let Some(team) = self.inner().find(id) else { return };
             let Some(op) = self.active(team, number) else { return };
+            if (*op).receives[slot].state != State::Moving {
+                // Its sender was purged meanwhile.
+                return;
+            }
             self.received(op, slot);
             if self.unattended() {
                 self.advance_all(context);

@@ -345,6 +345,15 @@ impl Op {
         }
     }
 
+    /// Waits no longer for the rest of data that was on its way from a task.
+    pub(crate) fn let_go_of(&mut self, task: u32) {
+        let moving = |slot: &&mut Slot| slot.task == task && slot.state == State::Moving;
+        for slot in self.receives.iter_mut().filter(moving) {
+            slot.state = State::Done;
+            self.open_receives -= 1;
+        }
+    }
+
     /// The first task that must send something, if only that it is ready. Sends to a task are
     /// completed in any case.
     pub(crate) fn lacks(&self) -> Option<u32> {

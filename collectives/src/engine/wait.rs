@@ -120,14 +120,14 @@ impl Engine {
                 Some(Act::Drain) => (*op).open_sends == 0,
                 _ => true,
             };
+            if context.beginnings() != self.inner().beginnings {
+                self.note_beginnings(context);
+                return true;
+            }
             if (*op).failure.is_some() {
                 return self.settled(context, op);
             }
             if goes_on || (*op).granted > 0 || (*team.as_ptr()).over.is_some() {
-                return true;
-            }
-            if context.beginnings() != self.inner().beginnings {
-                self.note_beginnings(context);
                 return true;
             }
             if context.checks() && (&mut *op).is_question_due() {
@@ -268,7 +268,8 @@ impl Engine {
         None
     }
 
-    /// Teams with tasks that were restarted or purged are over.
+    /// Teams with tasks that were restarted or purged are over, and what was on its way from them
+    /// does not come any more.
     ///
     /// # Safety
     /// The lock is held.
@@ -292,6 +293,10 @@ impl Engine {
                         (*team.as_ptr()).over.get_or_insert(Cause::Renewed(task));
                     }
                 }
+            }
+            for (op, _) in &inner.active {
+                // SAFETY: active operations live, and nobody else refers to them.
+                unsafe { (*op.as_ptr()).let_go_of(task) };
             }
         }
     }
