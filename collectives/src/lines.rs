@@ -10,6 +10,10 @@ use lapis_core::sync::{AtomicU64, Ordering, prefetch};
 /// Distance of two lines: processors prefetch cache lines in pairs.
 pub const LINE: usize = 128;
 
+/// Bytes of an area of a board, for longer data than a line has room for. Rounds fold no elements
+/// that are longer.
+pub(crate) const AREA: usize = 64 << 10;
+
 const CACHE_LINE: usize = 64;
 
 /// The flag of a round.

@@ -8,6 +8,7 @@ mod overrides;
 pub use overrides::Overrides;
 
 use crate::call::Call;
+use crate::lines::AREA;
 use lapis_schedules::group::Group;
 use lapis_schedules::levels::{self, Hosts};
 use lapis_schedules::tree::{self, Parts};
@@ -234,7 +235,8 @@ pub enum Way {
 
 /// Whether a call can be made on two levels, with memory within each host.
 pub(crate) fn has_two_levels(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> bool {
-    if hosts.len() <= 1 || hosts.len() >= shape.n {
+    // All must decide alike: who is alone on its host would find that messages fold any element.
+    if hosts.len() <= 1 || hosts.len() >= shape.n || (call.folds() && shape.size > AREA) {
         return false;
     }
     match call {

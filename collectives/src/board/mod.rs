@@ -43,6 +43,7 @@ pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
 pub(crate) use shown::Shown;
 pub(crate) use steps::{Reach, Rounds, plan};
 
+pub(crate) use crate::lines::AREA;
 use crate::lines::{LINE, Line, Lines};
 use flags::Begun;
 use hall::Hall;
@@ -53,9 +54,6 @@ use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
 use rounds::Readers;
 use stores::{store_policy, third_cache};
-
-/// Bytes of an area.
-pub(crate) const AREA: usize = 64 << 10;
 
 /// Bytes of data that a line has room for, behind its flag.
 const INLINE: usize = LINE - size_of::<Line>();

@@ -3,6 +3,7 @@
 
 use super::{Packed, TwoLevels, View, Within};
 use crate::board::model::run_on;
+use crate::board::{AREA, Rounds};
 use crate::call::Call;
 use crate::select::{Shape, has_two_levels};
 use lapis_schedules::Buffer;
@@ -217,6 +218,36 @@ fn cut(whole: &Buffers, view: View, of: Buffer, len: usize) -> Vec<Map> {
     let (buffer, start) = view.of(of);
     // Who only takes part has no such buffer.
     if len == 0 { Vec::new() } else { whole[buffer as usize][start..start + len].to_vec() }
+}
+
+/// Elements may be too long for rounds, at hosts that have any.
+#[test]
+fn all_members_take_rounds_of_long_elements_or_none_does() {
+    let counts = [1; 4];
+    let calls = [
+        Call::Reduce { root: 0, count: 1 },
+        Call::Reduce { root: 3, count: 1 },
+        Call::AllReduce { count: 1 },
+        Call::ReduceScatterBlock { count: 1 },
+        Call::ReduceScatter { counts: &counts },
+    ];
+    for (sizes, size, call) in [[1, 3], [3, 1], [2, 2]]
+        .into_iter()
+        .flat_map(|sizes| [AREA, AREA + 1].map(|size| (sizes, size)))
+        .flat_map(|(sizes, size)| calls.map(|call| (sizes, size, call)))
+    {
+        let hosts = Hosts::of((0..4).map(|rank| u64::from(rank >= sizes[0])));
+        let packed = Packed::of(&call, 4);
+        let has_rounds = |me: usize| {
+            let shape = Shape { me, n: 4, hosts: Some(&hosts), size, reorder: true, reproducible: false };
+            let parts = TwoLevels::of(&call, &shape, &hosts, &packed)?;
+            let here = hosts.ranks(hosts.host_of(me));
+            Rounds::of_levels(parts, here.rank(me as u32)?, here.len(), size).map(|_| ())
+        };
+        for me in 0..4 {
+            assert_eq!(has_rounds(me).is_some(), size <= AREA, "{call:?} of {size} B on {sizes:?} at {me}");
+        }
+    }
 }
 
 proptest! {
