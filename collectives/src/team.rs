@@ -220,6 +220,8 @@ impl Team {
         let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
         let signature = Signature::of(call, of, operator);
         call.check(self.rank(), self.len(), of.size())?;
+        let (call, of) = &call.in_equal_pieces(of);
+        let of = *of;
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
         let shape = self.shape(of, reorder);

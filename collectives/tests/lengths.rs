@@ -4,7 +4,7 @@ mod support;
 
 use lapis_collectives::{Call, CollectiveError, Combine, Operator, Parts, Team};
 use lapis_core::Context;
-use support::{SHM, UDP, job, sleep_on};
+use support::{SHM, Settings, UDP, job, sleep_on};
 
 /// Who gives another list than the others.
 const ODD: usize = 1;
@@ -147,4 +147,26 @@ fn equal_lists_in_other_elements_match() {
             assert_eq!(all[8..], [1; 16]);
         }
     });
+}
+
+/// Data that goes in several segments, which begin and end alike at all members.
+#[test]
+fn members_may_count_the_bytes_of_a_long_broadcast_in_different_elements() {
+    const PIECES: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_COLLECTIVES", "broadcast=pieces")];
+    for settings in [SHM, UDP, PIECES] {
+        for n in [2, 3, 7] {
+            job(n, settings, |context| {
+                let team = Team::world(context).unwrap();
+                let sent: Vec<u64> =
+                    (0..10_001).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+                if team.rank() == 0 {
+                    team.broadcast(&mut sent.clone(), 0).unwrap();
+                } else {
+                    let mut bytes = vec![0u8; 8 * sent.len()];
+                    team.broadcast(&mut bytes, 0).unwrap();
+                    assert!(bytes.chunks(8).zip(&sent).all(|(got, word)| *got == word.to_ne_bytes()));
+                }
+            });
+        }
+    }
 }
