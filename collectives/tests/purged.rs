@@ -6,9 +6,7 @@ mod support;
 use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Request, Team};
 use lapis_core::Context;
 use lapis_core::stats::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use support::{UDP, job};
+use support::{Stage, UDP, job};
 
 /// Bytes that do not arrive at once.
 const LONG: usize = 16 << 20;
@@ -21,29 +19,6 @@ fn come_half_way(context: &Context, pending: &mut Pending) {
     let before = received();
     while received() < before + 50 {
         assert!(!pending.test().unwrap(), "{LONG} bytes in fewer than 50 packets");
-    }
-}
-
-/// The stage that a job has reached, which is known without messages.
-struct Stage(Arc<AtomicU32>);
-
-impl Stage {
-    fn reach(&self, stage: u32) {
-        self.0.fetch_max(stage, Ordering::Release);
-    }
-
-    /// Tests a request meanwhile.
-    fn test_until(&self, stage: u32, pending: &mut Pending) {
-        while self.0.load(Ordering::Acquire) < stage {
-            assert!(!pending.test().unwrap(), "all of it has gone");
-        }
-    }
-
-    /// Waits without making progress.
-    fn wait_for(&self, stage: u32) {
-        while self.0.load(Ordering::Acquire) < stage {
-            std::thread::yield_now();
-        }
     }
 }
 
@@ -66,9 +41,9 @@ fn give(team: &Team) -> Pending {
 
 /// Half way through `purger` purges the other one.
 fn purged_half_way(purger: u32) {
-    let stage = Arc::new(AtomicU32::new(0));
+    let stage = Stage::default();
     job(2, UDP, move |context| {
-        let stage = Stage(Arc::clone(&stage));
+        let stage = stage.clone();
         let team = Team::world(context).unwrap();
         team.barrier().unwrap();
         let (me, other) = (context.task(), 1 - context.task());
@@ -77,7 +52,9 @@ fn purged_half_way(purger: u32) {
             come_half_way(context, &mut pending);
             stage.reach(1);
         } else {
-            stage.test_until(1, &mut pending);
+            while !stage.is_reached(1) {
+                assert!(!pending.test().unwrap(), "all of it has gone");
+            }
         }
         if me == purger {
             context.purge(other).unwrap();
@@ -101,16 +78,18 @@ fn who_waits_for_the_rest_of_data_from_a_member_that_was_purged_is_told() {
 /// Task 1 gets long data of task 0 in a call that fails, and purges somebody else.
 #[test]
 fn a_failed_call_whose_data_is_on_its_way_does_not_end_when_somebody_else_is_purged() {
-    let stage = Arc::new(AtomicU32::new(0));
+    let stage = Stage::default();
     job(4, UDP, move |context| {
-        let stage = Stage(Arc::clone(&stage));
+        let stage = stage.clone();
         let me = context.task();
         let team = (me < 3).then(|| Team::of(context, Group::all(3)).unwrap());
         Team::world(context).unwrap().barrier().unwrap();
         match (me, team) {
             (0, Some(team)) => {
                 let mut pending = give(&team);
-                stage.test_until(1, &mut pending);
+                while !stage.is_reached(1) {
+                    assert!(!pending.test().unwrap(), "all of it has gone");
+                }
                 stage.wait_for(2);
                 // It may have gone before this member hears of the failure.
                 let _ = pending.wait();

@@ -6,7 +6,7 @@ mod support;
 use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Operator, Parts, Team};
 use lapis_core::Context;
 use std::time::{Duration, Instant};
-use support::{Settings, interrupted_job, job, sleep_on};
+use support::{Settings, Stage, interrupted_job, job, sleep_on};
 
 const MEMORY: Settings = &[("LAPI_USE_SHM", "only"), ("LAPIS_ERROR_CHK", "yes")];
 const MESSAGES: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_ERROR_CHK", "yes")];
@@ -184,11 +184,44 @@ fn messages_tell_of_other_roots_whoever_waits() {
                     (failures, named) = (failures + u32::from(told[0]), named + u32::from(told[1]));
                 }
             }
-            // Who has ended a call may find a message of the others in its next one, and tell of
-            // that before they have compared their roots.
+            // Lengths may be all that differs in the eyes of who waits.
             assert!(failures > 0 && named * 2 > failures, "of {failures} failures {named} name both roots");
         });
     }
+}
+
+/// Member 0 has sent its part to member 1, which names the same root as member 2, and has ended its
+/// call; member 1 finds that part in its next call.
+#[test]
+fn who_is_still_in_a_call_hears_of_its_roots_from_a_later_call_of_another_member() {
+    let stage = Stage::default();
+    job(3, MESSAGES, move |context| {
+        let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+        team.all_gather(&[0u8], &mut [0; 3]).unwrap();
+        match team.rank() {
+            0 => {
+                stage.wait_for(1);
+                gather(&team, 1, 1).unwrap();
+                stage.reach(2);
+            }
+            1 => {
+                gather(&team, 2, 1).unwrap();
+                stage.reach(1);
+                stage.wait_for(3);
+                assert!(team.barrier().is_err());
+            }
+            _ => {
+                stage.wait_for(2);
+                let none = None::<Combine<'static, u64>>;
+                let begun = team.start(&Call::Gather { root: 2, count: 1 }, none, vec![1], vec![0; 3]);
+                stage.reach(3);
+                let ended = begun.unwrap().wait();
+                let told = matches!(ended, Err(CollectiveError::Roots { from: 0, theirs: 1, mine: 2, .. }));
+                assert!(told, "{ended:?}");
+            }
+        }
+        other.barrier().unwrap();
+    });
 }
 
 /// Calls later than the others, who ask meanwhile.
@@ -264,6 +297,48 @@ fn who_waits_for_a_member_that_sends_it_nothing_is_told() {
         }
         interrupted_job(3, settings, move |context| all(context, 2));
     }
+}
+
+/// Member 0 waits for a message of member 1, whose call goes through memory: it has ended, or waits
+/// for member 0.
+fn waits_for_a_call_through_memory(
+    context: &Context,
+    message: fn(&Team) -> Ended,
+    memory: fn(&Team) -> Ended,
+) {
+    let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+    team.barrier().unwrap();
+    other.barrier().unwrap();
+    let ended = if team.rank() == 0 { message(&team) } else { memory(&team) };
+    let told = match &ended {
+        Ok(()) => team.rank() == 1,
+        Err(CollectiveError::Unmatched { from, .. } | CollectiveError::Mismatch { from, .. }) => {
+            *from as usize == 1 - team.rank()
+        }
+        Err(CollectiveError::Broken { .. }) => true,
+        Err(_) => false,
+    };
+    assert!(told, "at {}: {ended:?}", team.rank());
+    // Who has ended its call waits elsewhere, and makes no other one of the team.
+    other.barrier().unwrap();
+    assert!(team.barrier().is_err());
+}
+
+#[test]
+fn who_waits_for_a_message_of_a_call_through_memory_is_told() {
+    job(2, MEMORY, |context| {
+        let neighbour: fn(&Team) -> Ended =
+            |team| team.neighbours(&[], &[], &mut [0u8; 9], &[Edge { member: 1, start: 0, len: 9 }]);
+        let message: fn(&Team) -> Ended = |team| {
+            team.set_reproducible(true);
+            team.all_reduce(&mut [1u64; 2000], Operator::Sum)
+        };
+        let ends: fn(&Team) -> Ended = |team| team.broadcast(&mut [1u64], 1);
+        let waits: fn(&Team) -> Ended = |team| team.all_reduce(&mut [1u64; 2000], Operator::Sum);
+        for (message, memory) in [(neighbour, ends), (neighbour, waits), (message, ends), (message, waits)] {
+            waits_for_a_call_through_memory(context, message, memory);
+        }
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lapis_core::message::PutArgs;
 use lapis_core::{Context, Counter, Notify, Source};
 use std::ptr::NonNull;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{SHM, Settings, UDP, interrupted_job, job, sleep_on};
 
 fn start(team: &Team, count: usize) -> Request<(Vec<f64>, Vec<f64>)> {
@@ -106,6 +106,31 @@ fn gives_up(settings: Settings, interrupts: bool, look: fn(&Context, &Team) -> C
         other.barrier().unwrap();
     };
     if interrupts { interrupted_job(2, settings, body) } else { job(2, settings, body) }
+}
+
+/// Calls that come one after the other, each in time, while a member waits for the last of them.
+#[test]
+fn who_waits_for_longer_than_timeout_while_members_go_on_is_told_of_no_silence() {
+    const CALLS: u32 = 10;
+    job(2, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let other = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        other.barrier().unwrap();
+        if context.task() == 0 {
+            context.set_timeout(Duration::from_secs(4));
+            let mut all: Vec<_> = (0..CALLS).map(|_| start(&team, 3)).collect();
+            all.pop().unwrap().wait().unwrap();
+            context.set_timeout(Duration::from_secs(900));
+        } else {
+            for _ in 0..CALLS {
+                let next = Instant::now() + Duration::from_millis(600);
+                context.wait_until(|| Instant::now() >= next).unwrap();
+                team.all_reduce(&mut [1.0; 3], Operator::Sum).unwrap();
+            }
+        }
+        other.barrier().unwrap();
+    });
 }
 
 #[test]

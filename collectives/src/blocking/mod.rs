@@ -220,7 +220,7 @@ impl Team {
             let work = Work { at: At { context, engine, members }, board, number, signature };
             let ended = work.run(prepared, data);
             if let Err(e) = &ended {
-                engine.spread(context, members, e.cause(context.task()), (number, signature));
+                engine.spread(context, members, e.cause(context.task()), (number, signature), None);
             }
             engine.end_blocking(context, members);
             ended

@@ -110,10 +110,8 @@ impl Work<'_> {
             if let Some(cause) = (*members).over {
                 return Err(cause.error());
             }
-            if let Some((from, theirs)) =
-                self.at.engine.other_call(self.at.members, self.number, self.signature)
-            {
-                return Err(CollectiveError::mismatch(from, theirs, self.signature));
+            if let Some(found) = self.at.engine.other_call(self.at.members, self.number, self.signature) {
+                return Err(found);
             }
         }
         // SAFETY: the board is this operation's and lives; its tasks never change.

@@ -78,8 +78,8 @@ impl Engine {
                     if header.kind == Kind::Long {
                         return Delivery::bury();
                     }
-                    (*members).over.get_or_insert(Cause::Broken(source));
-                    self.inner().attention = true;
+                    let mine = (&(*members).memories).call(header.number);
+                    self.belated(context, team, (source, header), mine);
                     return self.go_on_later();
                 }
                 return self.keep_early(members, message, header, data);
@@ -98,6 +98,31 @@ impl Engine {
         }
     }
 
+    /// A message has come for an operation that has ended without it: of another call. Its sender,
+    /// which may still be in that call, compares it with `mine`, if it is known.
+    ///
+    /// # Safety
+    /// The lock is held; `team` is registered.
+    #[cold]
+    unsafe fn belated(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        (source, header): (u32, Header),
+        mine: Option<Signature>,
+    ) {
+        let cause = Cause::Broken(source);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(mine) = mine.filter(|mine| mine.0 != header.signature) {
+                let theirs = (source, Signature(header.signature));
+                self.spread(context, team, cause, (header.number, mine), Some(theirs));
+            }
+            (*team.as_ptr()).over.get_or_insert(cause);
+            self.inner().attention = true;
+        }
+    }
+
     /// The operation of a team with this number, if it is in progress.
     ///
     /// # Safety
@@ -111,8 +136,8 @@ impl Engine {
         }
     }
 
-    /// A member has found calls that don't match. If this member's own call differs from that
-    /// one's, this is its failure. In memory it reads the others' calls itself, with what
+    /// A member has found calls that don't match. If this member's own call differs from one of
+    /// those, this is its failure. In memory it reads the others' calls itself, with what
     /// signatures leave out.
     ///
     /// # Safety
@@ -124,14 +149,22 @@ impl Engine {
         header: Header,
         data: Option<&[u8]>,
     ) {
-        let Some(number) = data.and_then(|data| data.first_chunk()) else { return };
+        let Some((number, other)) = data.and_then(|data| data.split_first_chunk()) else { return };
+        let other = other.split_first_chunk().and_then(|(task, call)| {
+            let signature = u64::from_le_bytes(*call.first_chunk()?);
+            Some((u32::from_le_bytes(*task), Header { signature, ..header }))
+        });
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let Some(op) = self.active(team, u32::from_le_bytes(*number)) else { return };
             let reads = (*team.as_ptr()).memory.board.is_some() && !Self::waits_for_messages(op);
-            if header.signature != (*op).signature.0 && (*op).failure.is_none() && !reads {
-                (*op).failure = Some((&*op).mismatch(source, &header, 0));
+            if (*op).failure.is_some() || reads {
+                return;
             }
+            let mine = (*op).signature.0;
+            let differs = |(_, header): &(u32, Header)| header.signature != mine;
+            let found = [Some((source, header)), other].into_iter().flatten().find(differs);
+            (*op).failure = found.map(|(task, header)| (&*op).mismatch(task, &header, 0));
         }
     }
 
@@ -296,7 +329,13 @@ impl Engine {
     /// The lock is held; the team lives.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn clear_early(&self, team: NonNull<Members>, number: u32, mine: Option<Signature>) {
+    pub(super) unsafe fn clear_early(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        number: u32,
+        mine: Option<Signature>,
+    ) {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let members = team.as_ptr();
@@ -307,9 +346,9 @@ impl Engine {
                 let header = &letter.header;
                 header.number == number && header.kind != Kind::Long && !asks(header)
             };
-            if let Some(source) = (&(*members).early).iter().find(other).map(|letter| letter.source) {
-                (*members).over.get_or_insert(Cause::Broken(source));
-                self.inner().attention = true;
+            let found = (&(*members).early).iter().find(other).map(|letter| (letter.source, letter.header));
+            if let Some(letter) = found {
+                self.belated(context, team, letter, mine);
             }
             (&mut (*members).early).retain(|letter| letter.header.number != number);
         }

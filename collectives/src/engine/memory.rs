@@ -91,7 +91,8 @@ impl Engine {
             if !(&(*members).early).is_empty()
                 && let Some(number) = number
             {
-                self.clear_early(team, number, None);
+                self.answer_for_memory(context, team, number);
+                self.clear_early(context, team, number, None);
             }
             if !(&(*members).memory.queue).is_empty() {
                 self.advance_all(context);
@@ -99,7 +100,8 @@ impl Engine {
         }
     }
 
-    /// The task that has sent a message of another call with an operation's number, and that call.
+    /// The error of a blocking call through memory, with this number, of which somebody has sent or
+    /// wants a message: that one makes another call, or does not make it through memory.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -108,11 +110,16 @@ impl Engine {
         team: NonNull<Members>,
         number: u32,
         mine: Signature,
-    ) -> Option<(u32, Signature)> {
+    ) -> Option<CollectiveError> {
         // SAFETY: the caller's promise; the reference ends here.
         let early = unsafe { &(*team.as_ptr()).early };
-        let other = early.iter().find(|l| l.header.number == number && l.header.signature != mine.0);
-        other.map(|letter| (letter.source, Signature(letter.header.signature)))
+        let other = early.iter().find(|letter| letter.header.number == number)?;
+        let (from, theirs) = (other.source, Signature(other.header.signature));
+        Some(if theirs == mine {
+            CollectiveError::Unmatched { from, call: mine.name() }
+        } else {
+            CollectiveError::mismatch(from, theirs, mine)
+        })
     }
 
     /// The error of an operation whose team is over: a mismatch, if its call differs from another

@@ -42,7 +42,7 @@ use crate::error::{Cause, Result};
 use lapis_core::context::SERVICE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
 use lapis_schedules::group::Group;
-use questions::Memories;
+use questions::{Memories, Started};
 use search::Memory;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -91,6 +91,8 @@ pub(crate) struct Members {
     told: bool,
     /// The last operations, to answer questions.
     memories: Memories,
+    /// Which of its calls were operations.
+    started: Started,
     /// Its use of shared memory.
     pub(crate) memory: Memory,
 }
@@ -207,6 +209,7 @@ impl Engine {
             over: None,
             told: false,
             memories: Memories::default(),
+            started: Started::default(),
             memory: Memory::default(),
         };
         for letter in early {

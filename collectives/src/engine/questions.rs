@@ -34,6 +34,37 @@ struct Ended {
     messages: Option<Vec<(u32, u32, u8)>>,
 }
 
+/// Which numbers of a team were given to operations. The others are those of blocking calls through
+/// memory, which leave nothing behind.
+pub(super) struct Started {
+    last: u32,
+    /// Whether these were, from the last one downwards.
+    before: u64,
+}
+
+impl Default for Started {
+    fn default() -> Self {
+        Self { last: wire::NUMBERS, before: 0 }
+    }
+}
+
+impl Started {
+    /// An operation gets this number.
+    #[inline]
+    pub(super) fn note(&mut self, number: u32) {
+        let since = number.wrapping_sub(self.last) & wire::NUMBERS;
+        self.before = self.before.checked_shl(since).unwrap_or(0) | 1;
+        self.last = number;
+    }
+
+    /// Whether a number that has been given was that of a call without an operation, as far as
+    /// known.
+    fn lacks(&self, number: u32) -> bool {
+        let ago = self.last.wrapping_sub(number) & wire::NUMBERS;
+        wire::before(self.last, number) || ago < u64::BITS && self.before >> ago & 1 == 0
+    }
+}
+
 /// The last operations that have ended while calls were checked.
 #[derive(Default)]
 pub(crate) struct Memories(VecDeque<Ended>);
@@ -129,6 +160,10 @@ impl Engine {
                 }
                 if header.kind == Kind::Ask {
                     let what = data.and_then(|data| data.first().copied());
+                    if (&(*members).started).lacks(header.number) {
+                        // No message belongs to it, whatever call it was.
+                        answer(context, source, &header, Signature(header.signature));
+                    }
                     (&(*members).memories).answer(context, source, &header, what);
                 }
                 return Delivery::bury();
@@ -152,6 +187,23 @@ impl Engine {
             (*op).failure = Some(failure);
             self.inner().attention = true;
             self.go_on_later()
+        }
+    }
+
+    /// Answers early questions for messages of a call through memory that has ended, and had none.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    #[cold]
+    pub(super) unsafe fn answer_for_memory(&self, context: &Context, team: NonNull<Members>, number: u32) {
+        // SAFETY: the caller's promise; nothing refers to letters while anything is sent.
+        unsafe {
+            let asks = |l: &&Letter| l.header.number == number && l.header.kind == Kind::Ask;
+            let early = (&(*team.as_ptr()).early).iter().filter(asks);
+            let askers: Vec<_> = early.map(|letter| (letter.source, letter.header)).collect();
+            for (source, header) in askers {
+                answer(context, source, &header, Signature(header.signature));
+            }
         }
     }
 
@@ -194,6 +246,11 @@ impl Engine {
 }
 
 impl Memories {
+    /// The call of an operation that has ended, if it is remembered.
+    pub(super) fn call(&self, number: u32) -> Option<Signature> {
+        self.0.iter().find(|ended| ended.number == number).map(|ended| ended.signature)
+    }
+
     /// Answers a question for a message of an operation that has ended, if it was of another call
     /// or had no such message. Otherwise the message is on its way.
     fn answer(&self, context: &Context, from: u32, header: &Header, what: Option<u8>) {

@@ -30,6 +30,7 @@ impl Engine {
             self.note_beginnings(context);
             let members = team.as_ptr();
             (*op.as_ptr()).begin((*members).next, input, output);
+            (&mut (*members).started).note((*members).next);
             (*members).next = ((*members).next + 1) & super::wire::NUMBERS;
             (&mut self.inner().active).push((op, team));
             if (&(*op.as_ptr()).rounds).is_some() {
@@ -116,7 +117,7 @@ impl Engine {
             }
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
                 self.answer_early(context, team, op);
-                self.spread(context, team, cause, self.call_of(team, op));
+                self.spread(context, team, cause, self.call_of(team, op), None);
             }
             let ended = (*op).is_done() || (*op).failure.is_some();
             if ended && self.settled(context, op) {
@@ -160,7 +161,7 @@ impl Engine {
                 self.leave_line(team, op);
             }
             if !(&(*team.as_ptr()).early).is_empty() {
-                self.clear_early(team, (*op).number, Some((*op).signature));
+                self.clear_early(context, team, (*op).number, Some((*op).signature));
             }
             if let Some(waker) = (*op).waker.take() {
                 waker.wake();

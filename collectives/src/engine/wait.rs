@@ -3,7 +3,8 @@
 use super::op::Act;
 use super::run::post;
 use super::search::Found;
-use super::wire::{HEADER, Header, Kind};
+use super::silence::Stand;
+use super::wire::{Header, Kind};
 use super::{Care, Engine, Held, Members, Op};
 use crate::Signature;
 use crate::board::Reach;
@@ -138,7 +139,7 @@ impl Engine {
                 self.failed(op, task, e);
                 return true;
             }
-            if patience.is_over(context) {
+            if patience.is_over(context, || self.stand_of_awaited(team, op)) {
                 let seconds = context.timeout().as_secs();
                 (*op).failure = Some(CollectiveError::Silent { task, call: (*op).name, seconds });
                 return true;
@@ -185,22 +186,34 @@ impl Engine {
         }
         // SAFETY: the caller's promise; nothing below calls out.
         unsafe {
-            let memory = &(*team.as_ptr()).memory;
-            // In memory it waits for the head of the queue, which may wait for the search.
-            let stand = match &memory.found {
-                Found::Looking(search) if std::ptr::eq(search.op().as_ptr(), op) => return,
-                Found::Looking(search) if (&(*op).rounds).is_some() => (&*search.op().as_ptr()).stand(),
-                _ if (&(*op).rounds).is_some() => {
-                    let head = memory.queue.front().map_or(op, |head| head.as_ptr());
-                    (&*head).stand()
-                }
-                _ => (&*op).stand(),
-            };
-            let limit = context.timeout();
+            if let Found::Looking(search) = &(*team.as_ptr()).memory.found
+                && std::ptr::eq(search.op().as_ptr(), op)
+            {
+                return;
+            }
+            let (stand, limit) = (self.stand_of_awaited(team, op), context.timeout());
             if (&mut (*op).silence).has_lasted(limit, stand, Instant::now()) {
                 let (call, seconds) = ((*op).name, limit.as_secs());
                 (*op).failure.get_or_insert(CollectiveError::Silent { task, call, seconds });
             }
+        }
+    }
+
+    /// How far the operation has come that must go on before this one can: in memory the head of
+    /// the queue, which may wait for the search.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    unsafe fn stand_of_awaited(&self, team: NonNull<Members>, op: *mut Op) -> Stand {
+        // SAFETY: the caller's promise; operations in queues live; references end here.
+        unsafe {
+            let memory = &(*team.as_ptr()).memory;
+            let awaited = match &memory.found {
+                _ if (&(*op).rounds).is_none() => op,
+                Found::Looking(search) => search.op().as_ptr(),
+                _ => memory.queue.front().map_or(op, |head| head.as_ptr()),
+            };
+            (&*awaited).stand()
         }
     }
 
@@ -302,7 +315,8 @@ impl Engine {
     }
 
     /// A call has failed: the team is over, and the others, which may wait for messages that won't
-    /// arrive, are notified. They compare it, by its number, with their own.
+    /// arrive, are notified. They compare it, by its number, with their own; and the call of another
+    /// member, which differs from it, if there is one.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -312,6 +326,7 @@ impl Engine {
         team: NonNull<Members>,
         cause: Cause,
         (number, call): (u32, Signature),
+        other: Option<(u32, Signature)>,
     ) {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
@@ -327,17 +342,21 @@ impl Engine {
                 tag: cause.task(),
                 signature: call.0,
             };
-            let mut packet = [0; HEADER + size_of::<u32>()];
-            packet[..HEADER].copy_from_slice(&header.bytes());
-            packet[HEADER..].copy_from_slice(&number.to_le_bytes());
-            let said = if matches!(cause, Cause::Broken(_)) { packet.len() } else { HEADER };
+            let mut packet = header.bytes().to_vec();
+            if matches!(cause, Cause::Broken(_)) {
+                packet.extend(number.to_le_bytes());
+                if let Some((task, call)) = other {
+                    packet.extend(task.to_le_bytes());
+                    packet.extend(call.0.to_le_bytes());
+                }
+            }
             let n = (*members).group.len();
             for rank in 0..n {
                 let Some(task) = (*members).group.task(rank) else { continue };
                 if task != context.task() {
                     // A member that this does not reach has noticed by itself, or is gone. One that
                     // was only silent must not go on alone.
-                    let _ = post(context, task, &packet[..said]);
+                    let _ = post(context, task, &packet);
                 }
             }
         }
@@ -356,10 +375,10 @@ impl Engine {
     }
 }
 
-/// The time that others may take.
+/// The time that others may take. It begins anew when anything comes.
 pub(super) struct Patience {
     looks: u32,
-    since: Option<Instant>,
+    since: Option<(Instant, Stand)>,
 }
 
 impl Patience {
@@ -372,14 +391,17 @@ impl Patience {
         self.looks.is_multiple_of(LOOKS / 4)
     }
 
-    fn is_over(&mut self, context: &Context) -> bool {
+    fn is_over(&mut self, context: &Context, stand: impl FnOnce() -> Stand) -> bool {
         self.looks += 1;
         if self.looks < LOOKS {
             return false;
         }
         self.looks = 0;
-        let now = Instant::now();
-        let since = *self.since.get_or_insert(now);
+        let (now, stand) = (Instant::now(), stand());
+        let (since, _) = *match &mut self.since {
+            Some(since) if since.1 == stand => since,
+            since => since.insert((now, stand)),
+        };
         !*context.config().notimeout.get() && now.duration_since(since) >= context.timeout()
     }
 }

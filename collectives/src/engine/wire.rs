@@ -30,7 +30,8 @@ pub(crate) enum Kind {
     /// The receiver of long data is ready for it.
     Ready,
     /// The team is over because of the task in place of the tag; the number says why. If calls did
-    /// not match, the signature is that of the sender's call, whose number follows in 4 bytes.
+    /// not match, the signature is that of the sender's call, whose number follows in 4 bytes; then
+    /// may follow another task, in 4, and the signature of its call with that number, in 8.
     Over,
     /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the
     /// sake of checks.

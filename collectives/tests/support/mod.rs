@@ -3,6 +3,7 @@
 use lapis_core::Context;
 use lapis_core::bootstrap::{self, Address, Environment, Listener, Options, Server, ServerConfig};
 use lapis_patience::Patience;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Poll, Wake};
 use std::time::Duration;
@@ -36,6 +37,29 @@ pub(crate) fn interrupted_job(
     body: impl Fn(&Context) + Clone + Send + 'static,
 ) {
     job_of(tasks, settings, true, body);
+}
+
+/// The stage that a job has reached, which its tasks know without messages.
+#[allow(dead_code, reason = "not every test file uses it")]
+#[derive(Clone, Default)]
+pub(crate) struct Stage(Arc<AtomicU32>);
+
+#[allow(dead_code, reason = "not every test file uses it")]
+impl Stage {
+    pub(crate) fn reach(&self, stage: u32) {
+        self.0.fetch_max(stage, Ordering::Release);
+    }
+
+    pub(crate) fn is_reached(&self, stage: u32) -> bool {
+        self.0.load(Ordering::Acquire) >= stage
+    }
+
+    /// Waits without making progress.
+    pub(crate) fn wait_for(&self, stage: u32) {
+        while !self.is_reached(stage) {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Wakes a thread.
