@@ -181,7 +181,7 @@ impl Found {
             let n = link.poll(&mut events)?;
             for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
                 let (peer, info, up) = (event.peer, path_in(event), event.status != 0);
-                found.paths.push(FoundPath { peer, info, up });
+                found.note(FoundPath { peer, info, up });
             }
             let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
             found.troubles.extend(failover.filter_map(trouble));
@@ -194,6 +194,16 @@ impl Found {
             if n == 0 {
                 return Ok(found);
             }
+        }
+    }
+
+    /// Notes what was said of a path. It may have changed since the link said so first: the last
+    /// word counts.
+    fn note(&mut self, said: FoundPath) {
+        let is_it = |path: &&mut FoundPath| path.peer == said.peer && path.info.path_id == said.info.path_id;
+        match self.paths.iter_mut().find(is_it) {
+            Some(path) => *path = said,
+            None => self.paths.push(said),
         }
     }
 }

@@ -190,19 +190,23 @@ pub(crate) fn poll(link: &mut Link, datagrams: &mut Datagrams) -> Vec<(u8, u32)>
     read
 }
 
+/// What a link says of a path to task 1.
+fn news(token: u64, up: bool) -> Event {
+    Event { kind: EventKind::Path as u32, peer: 1, token, status: i32::from(up), len: 1400, ..Event::EMPTY }
+}
+
 #[test]
 fn a_path_that_is_down_at_the_start_carries_nothing_until_it_is_up() {
-    let news = |token, up| Event {
-        kind: EventKind::Path as u32,
-        peer: 1,
-        token,
-        status: i32::from(up),
-        len: 1400,
-        ..Event::EMPTY
-    };
     NEWS.set(vec![news(0, true), news(1, false)]);
     let (_, datagrams) = end(0);
     assert_eq!(datagrams.paths(1), [true, false]);
+}
+
+#[test]
+fn of_a_path_that_changes_before_the_engine_is_there_the_last_word_counts() {
+    NEWS.set(vec![news(0, true), news(1, true), news(0, false), news(1, false), news(1, true)]);
+    let (_, datagrams) = end(0);
+    assert_eq!(datagrams.paths(1), [false, true]);
 }
 
 #[test]
