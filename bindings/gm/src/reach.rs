@@ -291,9 +291,22 @@ impl Port {
 
 #[cfg(test)]
 mod tests {
-    use crate::rubbish_tests::{daemon, open};
+    use crate::port::Port;
+    use crate::rubbish_tests::{daemon, open, young_daemon};
+    use crate::stream::{Link, Op, Teller};
+    use crate::wish::Wish;
     use lapis_testing::Patience;
     use std::time::Duration;
+
+    /// Has a port find the daemon that listens now.
+    fn find_daemon(port: &mut Port) {
+        // The thread that watches may be at it, too: this one passes by then.
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while port.is_alone {
+            assert!(!patience.is_over(), "the new daemon is not found");
+            port.look_at_daemon();
+        }
+    }
 
     #[test]
     fn a_new_daemon_is_asked_for_all_next_hops() {
@@ -304,12 +317,37 @@ mod tests {
         let (_, _next) = daemon("hops");
         let known = port.daemon.matrix().hops(port.board as usize);
         port.hops = known;
-        // The thread that watches may be at it, too: this one passes by then.
-        let mut patience = Patience::with_myself(Duration::from_secs(60));
-        while port.is_alone {
-            assert!(!patience.is_over(), "the new daemon is not found");
-            port.look_at_daemon();
-        }
+        find_daemon(&mut port);
         assert_ne!(port.hops, port.daemon.matrix().hops(port.board as usize));
+    }
+
+    /// The port that is sent to was open when the daemon died, and has not shown itself since.
+    #[test]
+    fn a_port_that_a_young_daemon_does_not_know_is_waited_for() {
+        let (mut port, first) = open("young");
+        drop(first);
+        port.look_at_daemon();
+        assert!(port.is_alone);
+        let (_, young) = young_daemon("young", Duration::from_secs(3600));
+        find_daemon(&mut port);
+        let peer = port.peer(port.node, 4);
+        port.peers[peer].met = true;
+        let message = [7u8; 8];
+        let local = message.as_ptr().expose_provenance() as u64;
+        let (op, node, teller) = (Op::Message { size: 8 }, port.node, Teller::Event);
+        port.send(Wish { op, local, len: 8, priority: 0, node, port: 4, teller });
+        let is_sought = |port: &Port| matches!(port.peers[peer].link, Link::Seeking { .. });
+        assert!(is_sought(&port) && port.events.is_empty());
+        drop(young);
+        port.look_at_daemon();
+        assert!(port.is_alone);
+        let (_, _grown_up) = daemon("young");
+        find_daemon(&mut port);
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while port.events.is_empty() {
+            assert!(!patience.is_over(), "nobody says that the port is not open");
+            port.poll();
+        }
+        assert!(!is_sought(&port));
     }
 }

@@ -9,12 +9,19 @@ use crate::{stream, wish};
 use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
 use lapis_nsd::{Handle, Options, Server, soft_adapters};
+use std::time::Duration;
 
 /// A daemon of a test's own, and where it listens.
 pub(crate) fn daemon(test: &str) -> (Address, Handle) {
+    young_daemon(test, Duration::ZERO)
+}
+
+/// The same that for so long does not know what ports there are.
+pub(crate) fn young_daemon(test: &str, youth: Duration) -> (Address, Handle) {
     let address = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 16).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: Some(16), ..Options::default() };
+    let options =
+        Options { address: address.clone(), adapters, share: Some(16), youth, ..Options::default() };
     (address, Server::open(options).expect("nobody listens there").spawn().expect("a thread"))
 }
 

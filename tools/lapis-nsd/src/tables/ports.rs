@@ -125,6 +125,8 @@ impl Tables {
             return Err((Why::NoAdapter, format!("there is no board {board}: boards are 0 to {last}")));
         };
         let adapter = card.spec.name.clone();
+        // A program that runs already may have the identity that would be given now.
+        self.grown_up()?;
         // Other hosts find a port's window by the port's number.
         let window = card.interface.is_some().then_some(wish.port);
         let node = self.ports.may_open(&wish, caller)?;
@@ -166,17 +168,20 @@ impl Tables {
         {
             return self.reach(from, (node, port), away, &name);
         }
-        let boards = (self.ports.board(from)?, self.ports.board(node)?);
+        // The program that has the port open may have to show it yet.
+        let or_soon = |refused| self.grown_up().err().unwrap_or(refused);
+        let board = |node| self.ports.board(node).map_err(or_soon);
+        let (own, board) = (board(from)?, board(node)?);
         let network = |board: u32| self.cards.get(board as usize).map(|card| card.spec.network);
-        if network(boards.0) != network(boards.1) {
+        if network(own) != network(board) {
             let text = format!("node {node} is on another network than node {from}");
             return Err((Why::Unreachable, text));
         }
-        let (place, life) = self.ports.find(node, port)?;
+        let (place, life) = self.ports.find(node, port).map_err(or_soon)?;
         let (Reply::Attached { geometry }, fds) = self.attach(caller, &place, key)? else {
             return Err((Why::Exhausted, "no window was attached".to_owned()));
         };
-        Ok((Reply::PortAttached { life, board: boards.1, geometry }, fds))
+        Ok((Reply::PortAttached { life, board, geometry }, fds))
     }
 
     pub(super) fn nodes(&self, from: u32) -> Reply {

@@ -202,6 +202,52 @@ fn a_young_daemon_gives_no_windows_that_tasks_may_have_already() {
 }
 
 #[test]
+fn a_young_daemon_neither_gives_identities_nor_denies_ports_that_programs_may_have_already() {
+    let (mut before, mut after) = (tables(), tables());
+    let (ann, other) = (caller(1, ANN), caller(2, ANN));
+    let key = || Key::of_text("gm");
+    let wish = |node: &str| Request::OpenPort {
+        node: node.to_owned(),
+        board: 0,
+        port: 2,
+        name: "test".to_owned(),
+        key: key(),
+    };
+    let (Reply::PortOpened { node, place, life, geometry, .. }, fds) =
+        before.handle(ann, wish("left"), Vec::new())
+    else {
+        panic!("free");
+    };
+    after.be_young(Duration::from_secs(3600));
+    let attach = |node, port| Request::AttachPort { from: 1, node, port, key: key() };
+    let ask = |tables: &mut Tables, request| match tables.handle(other, request, Vec::new()).0 {
+        Reply::Refused { why, .. } => Err(why),
+        Reply::PortAttached { life, .. } => Ok(life),
+        reply => panic!("{reply:?}"),
+    };
+    assert_eq!(ask(&mut after, attach(node, 2)), Err(Why::Soon));
+    // This one would get the other's identity.
+    assert_eq!(ask(&mut after, wish("right")), Err(Why::Soon));
+    let adopt = Request::AdoptPort {
+        node,
+        host: "left".to_owned(),
+        board: 0,
+        port: 2,
+        name: "test".to_owned(),
+        life,
+        place,
+        key: key(),
+        geometry,
+    };
+    assert_eq!(after.handle(ann, adopt, fds).0, Reply::Done);
+    assert_eq!(ask(&mut after, attach(node, 2)), Ok(life));
+    let unknown = [attach(node, 4), attach(node + 1, 2)];
+    assert_eq!(unknown.clone().map(|request| ask(&mut after, request)), [Err(Why::Soon); 2]);
+    after.be_young(Duration::ZERO);
+    assert_eq!(unknown.map(|request| ask(&mut after, request)), [Err(Why::NoPort), Err(Why::NoNode)]);
+}
+
+#[test]
 fn adapters_go_down_and_up_by_those_who_may() {
     let mut tables = tables();
     let set = |up| Request::Set { adapter: "sn1".to_owned(), up };

@@ -106,8 +106,8 @@ impl Daemon {
     ///
     /// # Errors
     /// It isn't open, or there is no such node, or no way to it.
-    /// [`Soon`](crate::protocol::Why::Soon): its host is asked, and the next call may know the
-    /// answer.
+    /// [`Soon`](crate::protocol::Why::Soon): its host is asked, or the daemon has just begun and
+    /// knows not all ports yet; the next call may know the answer.
     pub fn attach_port(&self, from: u32, node: u32, port: u32, key: Key) -> Result<PortWay, DaemonError> {
         match self.ask(&Request::AttachPort { from, node, port, key }, &[])? {
             (Reply::PortAttached { life, board, geometry }, fds) => {
