@@ -29,6 +29,9 @@ mod address;
 mod choice;
 mod declaration;
 mod direct;
+#[cfg(test)]
+#[path = "../../shm/tests/namesake/mod.rs"]
+mod namesake;
 mod options;
 mod rail;
 mod services;
