@@ -168,7 +168,8 @@ impl Transport for Hps {
         let limits = lapis_copies::of_host(&host, params.tasks)?;
         let no_sleep = |e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}"));
         let notifier = Arc::new(Notifier::new().map_err(no_sleep)?);
-        let windows::Opened { services, mut rails, held } = windows::open(&options, params, &notifier)?;
+        let windows::Opened { services, mut rails, held } =
+            windows::open(&options, params, &notifier, &host)?;
         rails.work().iter_mut().for_each(|rail| rail.window.lanes().divide(ring_for(params.tasks)));
         let looked = rails.look();
         looked.iter().try_for_each(|r| notifier.watch(r.window.bell())).map_err(no_sleep)?;

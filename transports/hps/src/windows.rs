@@ -21,9 +21,12 @@ use lapis_adapters::protocol::{Adapter, Place, Why};
 use lapis_core::config::MsgApi;
 use lapis_core::sync::Arc;
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
-use lapis_core::transport::{OpenParams, TransportError};
+use lapis_core::transport::{Host, OpenParams, TransportError};
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
+
+/// So often at most a task chooses among the adapters. Some go down while it opens windows of them.
+const CHOICES: u32 = 8;
 
 /// The windows of a context.
 pub(crate) enum Rails {
@@ -132,6 +135,7 @@ pub(crate) fn open(
     options: &Options,
     params: &OpenParams<'_>,
     notifier: &Arc<Notifier>,
+    host: &Host,
 ) -> Result<Opened, TransportError> {
     let job = params.job;
     let identity = Identity { task: params.task, job: format!("{job} at {}", options.daemon) };
@@ -140,7 +144,7 @@ pub(crate) fn open(
         let key = Key::of_job(params.secret, &format!("{job}/all"));
         let all = Shared::of(identity, || {
             let keeper = connect(key)?;
-            let rails = open_rails(options, &keeper, None)?;
+            let rails = open_rails(options, &keeper, None, host)?;
             Ok((keeper, rails))
         })?;
         let services = connect(key)?;
@@ -153,38 +157,71 @@ pub(crate) fn open(
     let services = connect(Key::of_job(params.secret, &format!("{job}/{}", params.context)))?;
     let side_by_side = matches!(options.api, Some(MsgApi::LapiMpi | MsgApi::MpiLapi));
     if !side_by_side {
-        let rails = Rails::Own(open_rails(options, &services, None)?);
+        let rails = Rails::Own(open_rails(options, &services, None, host)?);
         return Ok(Opened { services, rails, held: None });
     }
     // Contexts that are opened at once come one after the other: the second one finds what the
     // first one holds for it.
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held = Held::begin(identity);
-    let rails = open_rails(options, &services, Some(&mut held))?;
+    let rails = open_rails(options, &services, Some(&held), host)?;
     held.hold_for_another(&services, &rails)?;
     Ok(Opened { services, rails: Rails::Own(rails), held: Some(held) })
 }
 
-/// Opens windows: those that are held for the context, those named, or free ones.
+/// Opens windows: those that are held for the context, those named, or free ones. An adapter that
+/// goes down before its window is open counts as one that was down before: the choice is made again.
 fn open_rails(
     options: &Options,
     services: &Services,
-    held: Option<&mut Held>,
+    held: Option<&Held>,
+    host: &Host,
 ) -> Result<Vec<Rail>, TransportError> {
-    let there = services.daemon.settled_adapters().map_err(refused)?;
-    let wanted = match held {
-        Some(held) if !held.taken.is_empty() => {
-            let places: Vec<_> =
-                held.taken.iter().map(|place| (place.window, place.adapter.clone())).collect();
-            named(&places, &there, "MP_MSG_API")?
+    let mut choices = 1;
+    loop {
+        let there = services.daemon.settled_adapters().map_err(refused)?;
+        let mut rails = Vec::new();
+        let failed = choose(options, &there, held, host)?.into_iter().find_map(|(window, adapter)| {
+            let rail = open_rail(services, window, adapter);
+            rail.map(|rail| rails.push(rail)).err().map(|e| (adapter, e))
+        });
+        let Some((adapter, failed)) = failed else { return Ok(rails) };
+        if !matches!(failed, Unopened::Down) || choices == CHOICES {
+            return Err(failed.into_error(&adapter.name));
         }
-        _ if options.windows.is_empty() => {
-            let chosen = choice::adapters(options, &there).map_err(TransportError::Unreachable)?;
-            chosen.into_iter().map(|adapter| (None, adapter)).collect()
+        for rail in rails {
+            services.daemon.close(&rail.entry.place).map_err(refused)?;
         }
-        _ => named(&options.windows, &there, "MP_LAPI_NETWORK")?,
-    };
-    wanted.into_iter().map(|(window, adapter)| open_rail(services, window, adapter)).collect()
+        host.warn(format_args!("{} went down while windows were opened: without it", adapter.name));
+        choices += 1;
+    }
+}
+
+/// Windows to open, by number or any, and their adapters.
+fn choose<'a>(
+    options: &Options,
+    there: &'a [Adapter],
+    held: Option<&Held>,
+    host: &Host,
+) -> Result<Vec<(Option<u32>, &'a Adapter)>, TransportError> {
+    if let Some(held) = held.filter(|held| !held.taken.is_empty()) {
+        let places = held.taken.iter().map(|place| (place.window, place.adapter.clone()));
+        // The program's user has not named these: any of them will do.
+        let is_down = |name: &str| there.iter().any(|adapter| adapter.name == name && !adapter.up);
+        let (down, up): (Vec<_>, Vec<_>) = places.partition(|(_, name)| is_down(name));
+        if up.is_empty() {
+            return named(&down, there, "MP_MSG_API");
+        }
+        for (window, name) in down {
+            host.warn(format_args!("{name} is down: without window {window}, which is held for MPI"));
+        }
+        return named(&up, there, "MP_MSG_API");
+    }
+    if !options.windows.is_empty() {
+        return named(&options.windows, there, "MP_LAPI_NETWORK");
+    }
+    let chosen = choice::adapters(options, there).map_err(TransportError::Unreachable)?;
+    Ok(chosen.into_iter().map(|adapter| (None, adapter)).collect())
 }
 
 /// Windows by number, and their adapters. `by` is the variable that wants them.
@@ -201,9 +238,28 @@ fn named<'a>(
     windows.iter().take(MAX_RAILS).map(one).collect()
 }
 
-fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Result<Rail, TransportError> {
-    let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(refused)?;
-    let text = |e| TransportError::Exhausted(format!("window {}: {e}", adapter.name));
+/// Why a window is not open.
+enum Unopened {
+    /// Its adapter is down by now.
+    Down,
+    Other(TransportError),
+}
+
+impl Unopened {
+    fn into_error(self, adapter: &str) -> TransportError {
+        match self {
+            Self::Down => TransportError::Unreachable(format!("{adapter} goes down again and again")),
+            Self::Other(e) => e,
+        }
+    }
+}
+
+fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Result<Rail, Unopened> {
+    let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(|e| match e {
+        DaemonError::Refused { why: Why::Down, .. } => Unopened::Down,
+        other => Unopened::Other(refused(other)),
+    })?;
+    let text = |e| Unopened::Other(TransportError::Exhausted(format!("window {}: {e}", adapter.name)));
     let number = opened.place.window;
     let port = opened.wire.map(|wire| Port::open(wire, number, services.key.tag()));
     let port = port.transpose().map_err(text)?;

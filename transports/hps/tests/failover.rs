@@ -1,11 +1,16 @@
 //! What decides how long traffic stalls when an adapter is pulled: the first poll afterwards tells
 //! core of the paths that are down, and a task that sleeps wakes for it. No timer is involved.
+//! Adapters that are pulled while windows are opened.
+
+mod puller;
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
 use lapis_core::config::Environment;
 use lapis_core::transport::{Event, EventKind, Link, OpenParams, Plugin, Status, with_options};
 use lapis_nsd::{Handle, Options, Server, soft_adapters};
+use lapis_testing::{Finished, Job, program};
+use puller::Puller;
 
 fn daemon(name: &str) -> (Address, Handle) {
     let address = Address::new(&format!("lapis-test-failover-{name}-{}", std::process::id()));
@@ -83,5 +88,48 @@ fn a_task_that_sleeps_wakes_for_an_adapter_that_is_pulled() {
             link.disarm();
             assert_eq!(news(link), [(1, up)]);
         }
+    }
+}
+
+/// A job of two tasks, each with as many windows as `variables` say. Each time that a task asks for a
+/// window of `pulled`, the adapter has just been taken down.
+fn job_that_meets_pulled_adapters(pulled: &'static [&'static str], variables: &[(&str, &str)]) -> Finished {
+    let daemon = Puller::start(pulled);
+    let mut job = Job::new(2).var("LAPIS_TRANSPORT", "hps").var("LAPIS_LOG", "warn");
+    job = job.var("LAPIS_NSD", daemon.address.as_str());
+    for (name, value) in variables {
+        job = job.var(name, value);
+    }
+    job.run(program("lapis-testing", "lapis-job-task"), &["all-to-all"])
+}
+
+#[test]
+fn an_adapter_that_goes_down_before_its_window_is_open_is_left_out() {
+    let two = ("MP_INSTANCES", "2");
+    for (pulled, variables) in [
+        (&["sn0"][..], &[][..]),
+        (&["sn0"], &[two]),
+        (&["sn1"], &[two]),
+        (&["sn1"], &[("MP_EUIDEVICE", "sn_all")]),
+        (&["sn0", "sn2", "sn1"], &[("MP_INSTANCES", "max")]),
+    ] {
+        let done = job_that_meets_pulled_adapters(pulled, variables).expect(0);
+        assert_eq!(done.lines_with("all-to-all: 48 messages").len(), 2, "{pulled:?} {variables:?}: {done:?}");
+        for adapter in pulled {
+            let line = format!("{adapter} went down while windows were opened: without it");
+            let said = done.err.lines().filter(|text| text.contains(&line) && text.contains("WARN"));
+            // The other task may find it down already.
+            assert!((1..=2).contains(&said.count()), "{line}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn adapters_of_which_none_serves_the_need_are_an_error_in_one_line() {
+    let all = job_that_meets_pulled_adapters(&["sn0", "sn1", "sn2", "sn3"], &[]).expect(3).out;
+    assert!(all.contains("every adapter of this host is down"), "{all}");
+    for variable in [("MP_EUIDEVICE", "sn1"), ("MP_LAPI_NETWORK", "@2:3,sn0:4,sn1")] {
+        let named = job_that_meets_pulled_adapters(&["sn1"], &[variable]).expect(3).out;
+        assert!(named.contains("sn1 is down"), "{named}");
     }
 }
