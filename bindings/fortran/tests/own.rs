@@ -1,17 +1,18 @@
 //! `module lapis`: programs as jobs, and whether it has what `lapis.h` has.
 
+#[path = "../../lapi/tests/support/pulled.rs"]
+mod pulled;
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
-use support::{artifacts, checked, link, module, scratch, source, succeeds};
+use support::{Job, artifacts, checked, link, module, scratch, source, succeeds};
 
 const PROGRAMS: [&str; 5] = ["checks", "collectives", "teams", "layouts", "refusals"];
 
-/// Compiles a program of `programs/own` and runs it in jobs of some sizes; every task says that it
-/// came to the end.
-fn works(name: &str, says: &str) {
+/// Compiles a program of `programs/own`.
+fn compile(name: &str) -> PathBuf {
     let dir = scratch(&format!("own-{name}"));
     std::fs::create_dir_all(&dir).expect("a directory for the program");
     let modules = format!("-J{}", dir.display());
@@ -26,7 +27,12 @@ fn works(name: &str, says: &str) {
     ];
     let sources = ["checks", name].map(|name| source(&format!("programs/own/{name}.f90")));
     let sources = sources.each_ref().map(PathBuf::as_path);
-    let program = link(&flags, &sources, &[module()], &dir.join("program"));
+    link(&flags, &sources, &[module()], &dir.join("program"))
+}
+
+/// Compiles a program and runs it in jobs of some sizes; every task says that it came to the end.
+fn works(name: &str, says: &str) {
+    let program = compile(name);
     for tasks in [2, 3, 4] {
         for output in succeeds(tasks, &program) {
             assert_eq!(output.matches(says).count(), tasks as usize, "{output}");
@@ -52,6 +58,20 @@ fn data_in_layouts_is_moved() {
 #[test]
 fn calls_that_mean_nothing_are_refused() {
     works("refusals", "every refusal works");
+}
+
+#[test]
+fn every_program_works_while_adapters_are_pulled() {
+    for (name, says) in [
+        ("collectives", "every collective works"),
+        ("teams", "every team works"),
+        ("layouts", "every layout works"),
+        ("refusals", "every refusal works"),
+    ] {
+        for output in pulled::succeeds(&Job::of(3), &compile(name)) {
+            assert_eq!(output.matches(says).count(), 3, "{name}: {output}");
+        }
+    }
 }
 
 fn text(path: &str) -> String {

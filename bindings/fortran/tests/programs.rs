@@ -1,5 +1,7 @@
 //! Fortran programs as jobs.
 
+#[path = "../../lapi/tests/support/pulled.rs"]
+mod pulled;
 mod support;
 
 use std::process::Command;
@@ -43,6 +45,20 @@ fn an_error_handler_in_fortran_hears_of_errors() {
     }
 }
 
+#[test]
+fn every_program_works_while_adapters_are_pulled() {
+    // One form of each is enough: what differs is done with when the program is compiled.
+    let style = styles().next().expect("a style");
+    for (name, says) in
+        [("calls", "every call works"), ("layouts", "every layout works"), ("error_handler", "went on")]
+    {
+        let program = compile(&source(&format!("programs/{name}.inc")), style);
+        for output in pulled::succeeds(&Job::of(2), &program) {
+            assert_eq!(output.matches(says).count(), 2, "{name}: {output}");
+        }
+    }
+}
+
 /// Task 0 is a C program and task 1 a Fortran program of one job.
 #[test]
 fn c_and_fortran_tasks_work_together() {
@@ -58,7 +74,7 @@ fn c_and_fortran_tasks_work_together() {
         "#!/bin/sh\ncase $MP_CHILD in 0) exec \"${0%/*}/in_c\";; *) exec \"${0%/*}/in_fortran\";; esac\n";
     std::fs::write(&job, script).expect("the script can be written");
     checked(Command::new("chmod").arg("+x").arg(&job));
-    for output in succeeds(3, &job) {
+    for output in succeeds(3, &job).into_iter().chain(pulled::succeeds(&Job::of(3), &job)) {
         assert!(output.contains("C: sum 33 from Fortran"), "{output}");
         assert_eq!(output.matches("Fortran: 10 numbers from C").count(), 2, "{output}");
     }
@@ -84,7 +100,7 @@ fn profiling_libraries_interpose() {
 fn an_old_program_compiles_and_runs() {
     let program = scratch("hwinit");
     link(&["-w"], &[&source("programs/hwinit.f")], &[], &program);
-    for output in succeeds(2, &program) {
+    for output in succeeds(2, &program).into_iter().chain(pulled::succeeds(&Job::of(2), &program)) {
         assert_eq!(
             output.lines().filter(|line| line.ends_with("0")).count(),
             4,

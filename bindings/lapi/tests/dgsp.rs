@@ -1,6 +1,8 @@
 //! Data gather/scatter programs from C: each program of `tests/dgsp` as a job of its own, over each
 //! transport there is.
 
+#[path = "support/pulled.rs"]
+mod pulled;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -68,6 +70,16 @@ fn broadcasts_gathers_scatters_and_exchanges_have_layouts() {
     let program = program("laid");
     Job::of(3).succeeds(&program);
     with_losses(3, &program, &[]);
+}
+
+#[test]
+fn every_program_ends_well_while_adapters_are_pulled() {
+    let programs =
+        [("util", 2), ("transfer", 2), ("accumulate", 3), ("faults", 2), ("alltoallw", 3), ("laid", 3)];
+    for (name, tasks) in programs {
+        pulled::succeeds(&Job::of(tasks), &program(name));
+    }
+    pulled::succeeds(&Job::of(2).arg("100").arg("0x5eed"), &program("random"));
 }
 
 /// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow;

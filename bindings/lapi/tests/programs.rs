@@ -1,5 +1,7 @@
 //! Every C program of `tests/programs`, as a job of its own, over each transport there is.
 
+#[path = "support/pulled.rs"]
+mod pulled;
 mod support;
 
 use support::{Job, compile, setting, source};
@@ -67,6 +69,27 @@ mod rdma {
         init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
         random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
         vector_replies, vectors, watches, xfer,
+    }
+}
+
+/// The same over windows whose adapters are pulled and put back meanwhile, each with as many tasks
+/// as its comment says. Not here: `conditions`, which is alone.
+mod with_pulled_adapters {
+    macro_rules! programs_with_pulled_adapters {
+        ($($name:ident),* $(,)?) => {$(
+            #[test]
+            fn $name() {
+                let (binary, job) = super::job_of(stringify!($name), &[]);
+                super::pulled::succeeds(&job, &binary);
+            }
+        )*};
+    }
+
+    programs_with_pulled_adapters! {
+        atomics, attributes, collectives, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge,
+        incomplete, init_info, interrupts, itself, late, late_replies, leave, lifecycle, lock, long_puts, memory,
+        msgpoll, outstanding, polling, purged, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals,
+        strangers, team_errors, threads, transfers, vector_replies, vectors, watches, xfer,
     }
 }
 

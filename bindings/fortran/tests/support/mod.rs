@@ -1,10 +1,10 @@
 //! Compiles Fortran programs in both forms, with the include file and with the module.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test program uses its part")]
 
 #[path = "../../../lapi/tests/support/mod.rs"]
 pub mod jobs;
 
-pub use jobs::{Job, artifacts, checked, scratch, transports};
+pub use jobs::{Job, adapters, artifacts, checked, scratch, transports};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

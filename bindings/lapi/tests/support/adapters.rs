@@ -21,6 +21,11 @@ impl Adapters {
         Self { name, daemon: Some(daemon) }
     }
 
+    /// Where the daemon listens.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The variables that give a job's tasks windows of these adapters.
     pub fn variables(&self) -> [(&'static str, String); 3] {
         [
