@@ -354,6 +354,7 @@ impl<A: Authenticator> Engine<A> {
             }
         } else {
             state.suspect(at, &mut self.shared);
+            state.paths[at].reported_at = state.paths[at].next_number;
         }
         if !state.ready {
             state.ready = true;

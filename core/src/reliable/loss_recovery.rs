@@ -64,7 +64,7 @@ impl Peer {
             }
         }
         if news {
-            self.on_news(now, at, shared);
+            self.on_news(now, at, highest, shared);
         }
     }
 
@@ -118,13 +118,17 @@ impl Peer {
         self.stats.units_acked += news as u64;
     }
 
-    fn on_news(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
+    /// Something new was acknowledged, among others the datagram with the number `highest`.
+    fn on_news(&mut self, now: Nanos, at: usize, highest: Option<u64>, shared: &mut Shared) {
         let path = &mut self.paths[at];
         path.timeouts = 0;
         path.progress = now;
-        path.probes = 0;
         path.doubt = Doubt::None;
-        if !path.is_up() {
+        let returns = !path.is_up() && highest.is_some_and(|number| number >= path.reported_at);
+        // One that is down and owes nothing must be asked, or nothing would find out that it is
+        // back.
+        path.probes = u8::from(!path.is_up() && !returns && path.open == 0);
+        if returns {
             let before = (self.max_payload(), self.is_on_standby());
             let path = &mut self.paths[at];
             path.state = PathState::Up;

@@ -60,6 +60,9 @@ pub(super) struct Path {
     pub(super) standby: bool,
     pub(super) state: PathState,
     pub(super) doubt: Doubt,
+    /// The first number that was not sent yet when the path was reported down: acknowledgements of
+    /// earlier ones do not bring it back.
+    pub(super) reported_at: u64,
     /// The largest datagram that is sent.
     pub(super) max_datagram: usize,
     pub(super) mtu: PathMtu,
@@ -90,6 +93,7 @@ impl Path {
             standby: info.standby.is_some(),
             state: PathState::Up,
             doubt: Doubt::None,
+            reported_at: 0,
             max_datagram: info.max_datagram,
             mtu: PathMtu::new(info.max_datagram),
             next_number: 0,

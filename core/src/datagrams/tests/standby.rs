@@ -51,7 +51,7 @@ fn sizes_are_those_of_the_first_transport() {
     );
 }
 
-/// The first transport is cut and heals again and again, at times with news of it, at times without.
+/// The first transport is cut and heals again and again, mostly with news of it, once without.
 #[test]
 fn each_packet_comes_once_whichever_transport_carries_it() {
     const PACKETS: u32 = 30_000;

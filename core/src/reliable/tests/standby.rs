@@ -20,7 +20,7 @@ impl Pair {
         self.wires.iter_mut().for_each(|wire| wire.retain(|datagram| header(datagram).path != path));
     }
 
-    /// Lets time pass, and everything through but over one path. Ends when task 0 waits for nothing.
+    /// Lets time pass, and everything through but over one path. Ends when nothing is outstanding.
     fn run_without(&mut self, path: u8, time: Nanos) {
         let until = self.now + time;
         while self.now < until && self.engines[0].outstanding(1) > Some(0) {
@@ -166,4 +166,24 @@ fn where_there_is_nothing_to_stand_in_for_a_standby_path_is_like_any_other() {
     assert!(pair.engines[0].remove_path(1, 7).is_err(), "it is the last one");
     pair.run(100 * MS);
     assert_eq!(pair.got[1].len(), 9, "what was on its way came over the other one");
+}
+
+/// Whoever reports that a path is down knows more than what was sent before.
+#[test]
+fn acknowledgements_of_what_was_sent_before_do_not_bring_back_a_path_that_is_reported_down() {
+    let mut pair = pair();
+    pair.submit(0, Channel::Request, &[1; 1000], 1).unwrap();
+    pair.send(0);
+    pair.receive(1);
+    pair.engines[0].hint_path(1, 0, false).unwrap();
+    pair.now += MS;
+    assert!(pair.send(1) > 0, "it is acknowledged");
+    pair.receive(0);
+    assert_eq!((pair.engines[0].outstanding(1), pair.turns()), (Some(0), vec![true]));
+    pair.submit(0, Channel::Request, &[2; 1000], 2).unwrap();
+    pair.send(0);
+    assert_eq!(pair.carried(), [7]);
+    // A probe is on its way as well, and its answer does.
+    pair.run(100 * MS);
+    assert_eq!((pair.got[1].len(), pair.turns()), (2, vec![false]));
 }
