@@ -3,6 +3,7 @@
 use crate::Call;
 use crate::element::{Element, Kernel, Operator, Type, kernel};
 use crate::error::{CollectiveError, Result};
+use lapis_core::context::MustReturn;
 use lapis_schedules::Side;
 
 /// How the elements of a reduction are combined.
@@ -22,12 +23,13 @@ impl<T> From<Operator> for Combine<'_, T> {
 }
 
 impl<'f, T> Combine<'f, T> {
-    /// An associative and commutative function, which makes no calls to Lapis.
+    /// An associative and commutative function, which makes no calls to Lapis. If it panics, the
+    /// process ends: the operation could be neither finished nor given up.
     pub fn commutative(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
         Self::Commutative(Box::new(f))
     }
 
-    /// An associative function, which makes no calls to Lapis.
+    /// An associative function, which makes no calls to Lapis. If it panics, the process ends.
     pub fn ordered(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
         Self::Ordered(Box::new(f))
     }
@@ -69,7 +71,7 @@ pub enum By<'f> {
     /// By a function of elements' bytes. Its arguments are the incoming operand, the present one,
     /// which becomes the result, and the side of the incoming one.
     User {
-        /// The function, which makes no calls to Lapis.
+        /// The function, which makes no calls to Lapis. If it panics, the process ends.
         fold: Box<UserFold<'f>>,
         /// Whether operands must keep their order.
         commutes: bool,
@@ -78,6 +80,11 @@ pub enum By<'f> {
 
 /// Folds bytes of whole elements: `from`, `into`, and the side of `from`.
 pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;
+
+/// Has the program's function fold.
+pub(crate) fn fold_by(fold: &UserFold<'_>, from: &[u8], into: &mut [u8], side: Side) {
+    MustReturn::during("a function that folds", || fold(from, into, side));
+}
 
 /// How elements are folded.
 pub(crate) enum Fold {

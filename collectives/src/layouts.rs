@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::request::{RawPersistent, Request};
 use crate::select::Way;
 use crate::team::Team;
+use lapis_core::context::MustReturn;
 use lapis_core::message::{Gather, Scatter};
 use lapis_schedules::Span;
 use shape::{Shape, What};
@@ -81,11 +82,16 @@ impl<G: Gather, S: Scatter> Data for Work<G, S> {
     }
 }
 
+/// Has a layout do its part, amid the work of a call.
+fn must_return(access: impl FnOnce()) {
+    MustReturn::during("a layout", access);
+}
+
 impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
     unsafe fn read(&mut self, span: Span, into: &mut [u8]) {
         let (part, at) = self.shape.read_at(span);
         // SAFETY: the caller's promise.
-        unsafe { self.give[part].layout.read(at as u64, into) }
+        unsafe { must_return(|| self.give[part].layout.read(at as u64, into)) }
     }
 
     unsafe fn write(&mut self, span: Span, bytes: &[u8]) {
@@ -96,7 +102,7 @@ impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
             let len = (bytes.len() - done).min(part.len - at);
             // SAFETY: the bytes lie within the span, for which the caller vouches, and end with
             // this part at the latest.
-            unsafe { part.layout.write(at as u64, &bytes[done..done + len]) };
+            unsafe { must_return(|| part.layout.write(at as u64, &bytes[done..done + len])) };
             done += len;
         }
     }
@@ -109,14 +115,14 @@ impl<G: Gather, S: Scatter> Layouts for Work<G, S> {
         let into = if self.shape.gives_output() { output } else { input };
         for (part, start) in self.give.iter_mut().zip(self.shape.given_at()) {
             // SAFETY: the caller's promise.
-            unsafe { part.layout.read(0, &mut into[*start..start + part.len]) };
+            unsafe { must_return(|| part.layout.read(0, &mut into[*start..start + part.len])) };
         }
     }
 
     unsafe fn unpack(&mut self, output: &[u8]) {
         for (part, start) in self.get.iter_mut().zip(self.shape.got_at()) {
             // SAFETY: the caller's promise.
-            unsafe { part.layout.write(0, &output[*start..start + part.len]) };
+            unsafe { must_return(|| part.layout.write(0, &output[*start..start + part.len])) };
         }
     }
 }

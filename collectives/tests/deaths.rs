@@ -15,6 +15,7 @@ use lapis_collectives::{CollectiveError, Combine, Group, Operator, Team};
 use lapis_core::Context;
 use lapis_testing::{Finished, Job};
 use machines::Machines;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use support::{SHM, job};
 
@@ -29,6 +30,8 @@ enum Death {
     After(u64),
     /// While it folds what all have put, as the last of all who has come.
     Folding,
+    /// The same, by a panic that the program catches.
+    Panicking,
 }
 
 impl Death {
@@ -38,6 +41,7 @@ impl Death {
             Self::Between => "between".to_owned(),
             Self::After(delay) => delay.to_string(),
             Self::Folding => "folding".to_owned(),
+            Self::Panicking => "panicking".to_owned(),
         }
     }
 
@@ -46,6 +50,7 @@ impl Death {
             "first" => Self::First,
             "between" => Self::Between,
             "folding" => Self::Folding,
+            "panicking" => Self::Panicking,
             delay => Self::After(delay.parse().unwrap()),
         }
     }
@@ -191,6 +196,19 @@ impl Both<'_> {
                     team.all_reduce(&mut [1u64; 20], fold)
                 });
             }
+            Death::Panicking => {
+                let fold = Combine::ordered(move |a: u64, b| if dies { panic!("on purpose") } else { a + b });
+                let [team, other] = self.teams;
+                let call = AssertUnwindSafe(|| team.all_reduce(&mut [1u64; 3000], fold));
+                let Ok(ended) = catch_unwind(call) else {
+                    // The program would go on, without its part in the call.
+                    loop {
+                        std::thread::park();
+                    }
+                };
+                self.ended[0] = ended.err();
+                self.ended[1] = other.barrier().err();
+            }
             _ => {}
         }
         while !named.iter().any(|call| self.call(call)) {}
@@ -289,6 +307,15 @@ fn who_dies_before_its_first_call_is_missed() {
 fn who_dies_as_the_last_one_at_a_meeting_leaves_nobody_waiting() {
     for (tasks, victim) in [(8, 0), (8, 5), (16, 15)] {
         run(tasks, victim, "allreduce", Death::Folding, By::Memory, None);
+    }
+}
+
+/// A function that panics while it folds ends its process, in memory and where messages are under
+/// way; the others hear of it.
+#[test]
+fn a_function_that_panics_ends_its_process() {
+    for by in [By::Memory, By::Messages] {
+        run(3, 2, "allreduce", Death::Panicking, by, None);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory that an operation's rounds work on.
 
 use super::rounds::{Put, Take};
-use crate::combine::Fold;
+use crate::combine::{Fold, fold_by};
 use crate::error::Result;
 use lapis_core::transport::copy::{copy_long, copy_past_caches};
 use lapis_schedules::{Side, Span};
@@ -144,7 +144,7 @@ impl Buffers {
                 (Some(_), Fold::Kernel(kernel)) => kernel(into, from, len / self.size),
                 (Some(side), Fold::User(fold)) => {
                     let from = std::slice::from_raw_parts(from, len);
-                    fold(from, std::slice::from_raw_parts_mut(into, len), side);
+                    fold_by(fold, from, std::slice::from_raw_parts_mut(into, len), side);
                 }
                 (Some(Side::Before | Side::After), Fold::None) => {}
             }

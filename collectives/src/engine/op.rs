@@ -5,7 +5,7 @@ use super::silence::{Asking, Silence, Stand};
 use super::wire::{Header, Kind};
 use crate::Signature;
 use crate::board::{Layouts, Reach, Rounds};
-use crate::combine::Fold;
+use crate::combine::{Fold, fold_by};
 use crate::error::{CollectiveError, Result};
 use lapis_core::Context;
 use lapis_schedules::group::Group;
@@ -327,7 +327,7 @@ impl Op {
                 let (from, into) = unsafe {
                     (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(into, len))
                 };
-                fold(from, into, side);
+                fold_by(fold, from, into, side);
             }
             Fold::None => {}
         }

@@ -117,10 +117,7 @@ impl<'a> Locked<'a> {
     /// The same; `whom` is what the line about a panic names.
     #[inline(always)]
     pub(crate) fn out_to<R>(&mut self, whom: &'static str, call: impl FnOnce(&Context) -> R) -> R {
-        let all = MustReturn(whom);
-        let outcome = self.ask(call);
-        all.done();
-        outcome
+        MustReturn::during(whom, || self.ask(call))
     }
 
     /// As [`out`](Self::out), for what the program waits for: the state is whole, and a panic goes

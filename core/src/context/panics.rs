@@ -3,7 +3,7 @@
 //! * A completion handler on a handler thread: it counts as returned. The panic is logged.
 //! * What a call waits for: whoever waits gets the panic. The state is whole.
 //! * All else runs while the library is amid its own work: header handlers, completion handlers
-//!   that run inline, notifications, layouts, hooks. The process ends, because nobody would finish
+//!   that run inline, notifications, layouts, hooks, functions that fold. The process ends, because nobody would finish
 //!   that work: the packets that came together with this one would be lost, and their origins would
 //!   wait for ever.
 
@@ -15,9 +15,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Ends the process when it is dropped, which only a panic does: otherwise it is
 /// [done](Self::done).
-pub(super) struct MustReturn(pub(super) &'static str);
+#[must_use]
+pub struct MustReturn(pub(super) &'static str);
 
 impl MustReturn {
+    /// Runs code of the program's amid work that nobody else would finish. `whom` is what the line
+    /// about a panic names.
+    #[inline(always)]
+    pub fn during<R>(whom: &'static str, call: impl FnOnce() -> R) -> R {
+        let all = Self(whom);
+        let outcome = call();
+        all.done();
+        outcome
+    }
+
     #[inline(always)]
     pub(super) fn done(self) {
         std::mem::forget(self);
