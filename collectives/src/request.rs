@@ -18,7 +18,8 @@ use std::task::Poll;
 ///
 /// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or have a
 /// [counter](Self::count_in) or a [function](Self::then) notified. Members start operations in the
-/// same order; they may wait for them in any order. Dropping it waits.
+/// same order; they may wait for them in any order. Dropping it waits, except in a handler that runs
+/// in line: there the operation goes on by itself, and its buffers are never freed.
 #[must_use = "an operation that nobody waits for may fail unnoticed"]
 pub struct Request<B> {
     team: Team,
@@ -153,6 +154,47 @@ impl Team {
     }
 }
 
+impl Team {
+    /// Lets an operation go on with arrivals, and calls `tell` at its end, or now if it has ended.
+    ///
+    /// # Safety
+    /// The operation is the team's, and was begun; nobody else has it; its buffers stay until then.
+    unsafe fn let_go(
+        &self,
+        op: NonNull<Op>,
+        key: Option<Key>,
+        tell: impl FnOnce(&Context, Result<()>) + Send + 'static,
+    ) {
+        let (address, kept) = (op.as_ptr().expose_provenance(), self.clone());
+        let end = move |context: &Context, ended: Result<()>| {
+            let op = NonNull::new(std::ptr::with_exposed_provenance_mut::<Op>(address));
+            if let Some(op) = op {
+                // SAFETY: the operation has ended, and nobody else has it.
+                unsafe { kept.give_back(op, key) };
+            }
+            tell(context, ended);
+        };
+        let held = Held::new(self.context());
+        // SAFETY: the lock is held; the operation lives until `end` gives it back.
+        unsafe {
+            if (*op.as_ptr()).running {
+                (*op.as_ptr()).ending = Some(Box::new(end));
+                (*op.as_ptr()).care = Care::Arrivals;
+                self.0.engine.attend();
+            } else {
+                let ended = (*op.as_ptr()).failure.take().map_or(Ok(()), Err);
+                drop(held);
+                end(self.context(), ended);
+            }
+        }
+    }
+
+    /// Whether this thread can't wait for an operation, because it runs a handler.
+    fn runs_handler(&self) -> bool {
+        self.context().is_usable() && self.context().may_block("a collective's wait").is_err()
+    }
+}
+
 impl Request<()> {
     /// The request of an operation that has been started.
     pub(crate) fn of(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
@@ -172,7 +214,7 @@ impl<B> Request<B> {
     ///
     /// # Errors
     /// Calls that don't match; a member that is gone or silent; a call from within a handler (the
-    /// operation then continues).
+    /// operation then continues, and its buffers are never freed).
     #[doc(alias = "lapis_wait")]
     pub fn wait(mut self) -> Result<B> {
         self.team.context().may_block("a collective's wait")?;
@@ -246,29 +288,15 @@ impl<B> Request<B> {
         let Some((op, key)) = op else {
             return tell(&context, buffers.ok_or(gone().into()));
         };
-        let address = op.as_ptr().expose_provenance();
-        let kept = team.clone();
-        let end = move |context: &Context, ended: Result<()>| {
-            let op = NonNull::new(std::ptr::with_exposed_provenance_mut::<Op>(address));
-            if let Some(op) = op {
-                // SAFETY: the operation has ended, and nobody else has it.
-                unsafe { kept.give_back(op, key) };
-            }
+        let _held = Held::new(&context);
+        let tell = move |context: &Context, ended: Result<()>| {
             tell(context, ended.and_then(|()| buffers.ok_or(gone().into())));
         };
-        let held = Held::new(&context);
-        // SAFETY: the lock is held; the operation lives until `end` gives it back.
+        // SAFETY: nobody else has the operation; what is called has its buffers.
         unsafe {
-            if (*op.as_ptr()).running {
-                (*op.as_ptr()).ending = Some(Box::new(end));
-                (*op.as_ptr()).care = Care::Arrivals;
-                // It may have been possible to go on for a while.
-                team.0.engine.advance_all(&context);
-            } else {
-                let ended = (*op.as_ptr()).failure.take().map_or(Ok(()), Err);
-                drop(held);
-                end(&context, ended);
-            }
+            team.let_go(op, key, tell);
+            // It may have been possible to go on for a while.
+            team.0.engine.advance_all(&context);
         }
     }
 
@@ -322,10 +350,20 @@ impl<B: Unpin> Future for Request<B> {
 impl<B> Drop for Request<B> {
     fn drop(&mut self) {
         // In a forked child it is still the parent's, whose members it would write to.
-        if self.team.context().is_of_this_process() {
-            // Its memory goes with it.
-            let _ = self.settle();
+        if !self.team.context().is_of_this_process() {
+            return;
         }
+        if self.team.runs_handler()
+            && let Some((op, key)) = self.op.take()
+        {
+            // The operation may use its buffers until the team is over.
+            std::mem::forget(self.buffers.take());
+            // SAFETY: nobody else has the operation; its buffers stay for ever, and of memory that
+            // others vouch for they have promised that it stays.
+            return unsafe { self.team.let_go(op, key, |_, _| {}) };
+        }
+        // Its memory goes with it.
+        let _ = self.settle();
     }
 }
 
@@ -378,6 +416,15 @@ impl<T: Element> Persistent<T> {
     /// The output. `None` while it is in progress.
     pub fn output(&mut self) -> Option<&mut [T]> {
         (!self.raw.started).then_some(&mut self.output)
+    }
+}
+
+impl<T> Drop for Persistent<T> {
+    fn drop(&mut self) {
+        if self.raw.started && self.raw.team.runs_handler() {
+            // The operation goes on, and may use its buffers until the team is over.
+            std::mem::forget((std::mem::take(&mut self.input), std::mem::take(&mut self.output)));
+        }
     }
 }
 
@@ -467,6 +514,9 @@ impl Drop for RawPersistent {
         let inner = Arc::clone(&self.team.0);
         // SAFETY: operation and team are kept until here; nobody uses them after.
         unsafe {
+            if self.started && self.team.runs_handler() {
+                return self.team.let_go(self.op, self.key.take(), |_, _| {});
+            }
             if self.started {
                 let _ = inner.engine.wait(&inner.context, inner.members, self.op);
             }

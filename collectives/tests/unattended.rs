@@ -3,13 +3,13 @@
 
 mod support;
 
-use lapis_collectives::{Call, CollectiveError, Combine, Operator, Request, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Operator, Persistent, Request, Team};
 use lapis_core::message::PutArgs;
-use lapis_core::{Context, Counter, Notify, Source};
+use lapis_core::{Context, Counter, Delivery, HandlerId, Incoming, Notify, Source};
 use std::ptr::NonNull;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
-use support::{SHM, Settings, UDP, interrupted_job, job, sleep_on};
+use support::{SHM, Settings, Stage, UDP, interrupted_job, job, sleep_on};
 
 fn start(team: &Team, count: usize) -> Request<(Vec<f64>, Vec<f64>)> {
     let sum: Option<Combine<'static, f64>> = Some(Operator::Sum.into());
@@ -106,6 +106,70 @@ fn gives_up(settings: Settings, interrupts: bool, look: fn(&Context, &Team) -> C
         other.barrier().unwrap();
     };
     if interrupts { interrupted_job(2, settings, body) } else { job(2, settings, body) }
+}
+
+const MESSAGE: HandlerId = HandlerId(9);
+
+/// What a handler does with an operation in progress.
+type Handle = fn(&Mutex<Option<Pending>>);
+
+enum Pending {
+    Once(Request<(Vec<f64>, Vec<f64>)>),
+    Kept(Persistent<f64>),
+}
+
+fn handled(settings: Settings, keeps: bool, handle: Handle) {
+    const COUNT: usize = 200_000;
+    let stage = Stage::default();
+    job(2, settings, move |context| {
+        let team = Team::world(context).unwrap();
+        let pending: Arc<Mutex<Option<Pending>>> = Arc::default();
+        let (kept, reached) = (Arc::clone(&pending), stage.clone());
+        let handler = move |_: &Context, _: &Incoming<'_>| {
+            handle(&kept);
+            reached.reach(1);
+            Delivery::bury()
+        };
+        context.set_handler(MESSAGE, handler).unwrap();
+        team.barrier().unwrap();
+        if context.task() == 0 {
+            *pending.lock().unwrap() = Some(if keeps {
+                let sum = Combine::from(Operator::Sum);
+                let call = Call::AllReduce { count: COUNT };
+                let mut kept = team.persistent(&call, sum, vec![1.0; COUNT], vec![0.0; COUNT]).unwrap();
+                kept.start().unwrap();
+                Pending::Kept(kept)
+            } else {
+                Pending::Once(start(&team, COUNT))
+            });
+        } else {
+            context.send(0, MESSAGE, &[], &[]).unwrap();
+        }
+        context.wait_until(|| stage.is_reached(1)).unwrap();
+        if context.task() == 1 {
+            let mut all = vec![1.0; COUNT];
+            team.all_reduce(&mut all, Operator::Sum).unwrap();
+            assert_eq!(all, vec![2.0; COUNT]);
+        }
+        // Nothing of it has ended the team.
+        team.barrier().unwrap();
+    });
+}
+
+#[test]
+fn an_operation_that_a_handler_waits_for_or_drops_goes_on() {
+    let waits: Handle = |pending| match pending.lock().unwrap().take() {
+        Some(Pending::Once(request)) => assert!(request.wait().is_err()),
+        Some(Pending::Kept(mut kept)) => assert!(kept.wait().is_err()),
+        None => panic!("the message came first"),
+    };
+    let drops: Handle = |pending| drop(pending.lock().unwrap().take());
+    for settings in [SHM, UDP] {
+        for keeps in [false, true] {
+            handled(settings, keeps, waits);
+            handled(settings, keeps, drops);
+        }
+    }
 }
 
 /// Calls that come one after the other, each in time, while a member waits for the last of them.
