@@ -298,15 +298,6 @@ impl Call<'_> {
         }
     }
 
-    /// The same, in elements that all members cut alike: a broadcast goes in segments, and members
-    /// may count its bytes in different elements.
-    pub(crate) fn in_equal_pieces(self, of: Type) -> (Self, Type) {
-        match self {
-            Self::Broadcast { .. } => (self.scaled(of.size()), Type::U8),
-            other => (other, of),
-        }
-    }
-
     /// Whether parts of the input are read when parts of the output have been written.
     pub(crate) fn reads_while_writing(&self) -> bool {
         matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })

@@ -220,8 +220,11 @@ impl Team {
         let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
         let signature = Signature::of(call, of, operator);
         call.check(self.rank(), self.len(), of.size())?;
-        let (call, of) = &call.in_equal_pieces(of);
-        let of = *of;
+        // A broadcast goes in segments, and members may count its bytes in different elements.
+        let (call, of) = match call {
+            Call::Broadcast { .. } => (&call.scaled(of.size()), Type::U8),
+            _ => (call, of),
+        };
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
         let shape = self.shape(of, reorder);
