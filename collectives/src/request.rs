@@ -17,8 +17,8 @@ use std::task::Poll;
 ///
 /// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or have a
 /// [counter](Self::count_in) or a [function](Self::then) notified. Members start operations in the
-/// same order; they may wait for them in any order. Dropping it waits, except in a handler that runs
-/// in line: there the operation goes on by itself, and its buffers are never freed.
+/// same order; they may wait for them in any order. Dropping it waits, except in a handler that
+/// runs in line: there the operation goes on by itself, and its buffers are never freed.
 #[must_use = "an operation that nobody waits for may fail unnoticed"]
 pub struct Request<B> {
     team: Team,

@@ -137,8 +137,8 @@ impl Engine {
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
-            // Senders that are gone write no more, and those with which everything has started again
-            // have been [let go](Engine::note_beginnings); sends are completed in any case.
+            // Senders that are gone write no more, those with which everything has started again
+            // have been let go of, and sends are completed in any case.
             (&(*op).sends).iter().filter(moving).count() == 0
                 && (*op).receives.iter().filter(moving).all(|slot| context.reachable(slot.task).is_err())
         }

@@ -315,8 +315,8 @@ impl Engine {
     }
 
     /// A call has failed: the team is over, and the others, which may wait for messages that won't
-    /// arrive, are notified. They compare it, by its number, with their own; and the call of another
-    /// member, which differs from it, if there is one.
+    /// arrive, are notified. They compare it, by its number, with their own; and then the call of
+    /// another member, which differs from it, if there is one.
     ///
     /// # Safety
     /// The lock is held; the team lives.

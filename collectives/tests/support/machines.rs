@@ -1,4 +1,4 @@
-//! Machines on this one: network namespaces, in each of which the kernel's run has another identity.
+//! Machines on this one: network namespaces, in which the kernel's run has another identity each.
 
 use lapis_testing::{Net, clean, folder, program};
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 //! * A completion handler on a handler thread: it counts as returned. The panic is logged.
 //! * What a call waits for: whoever waits gets the panic. The state is whole.
 //! * All else runs while the library is amid its own work: header handlers, completion handlers
-//!   that run inline, notifications, layouts, hooks, functions that fold. The process ends, because nobody would finish
-//!   that work: the packets that came together with this one would be lost, and their origins would
-//!   wait for ever.
+//!   that run inline, notifications, layouts, hooks, functions that fold. The process ends, because
+//!   nobody would finish that work: the packets that came together with this one would be lost, and
+//!   their origins would wait for ever.
 
 use super::{CompletionHandler, Context};
 use crate::transport::PeerId;
