@@ -175,12 +175,20 @@ impl Way {
         }
         while done * segment < total {
             let len = segment.min(total - done * segment);
-            // SAFETY: the slices are readable, have so many bytes left, and the place has room.
-            let gone = self.put(port.as_deref_mut(), len, |to| unsafe { cursor.copy(to, len) });
+            let mut is_written = false;
+            let gone = self.put(port.as_deref_mut(), len, |to| {
+                is_written = true;
+                // SAFETY: the slices are readable, have so many bytes left, and the place has room.
+                unsafe { cursor.copy(to, len) };
+            });
             if !gone && self.no_room(port.as_deref()) == Sent::Again {
                 // SAFETY: the slices are readable.
                 unsafe { self.interrupted.keep(slices, done) };
                 return Sent::Again;
+            }
+            if !is_written {
+                // It is lost, and the next one has bytes of its own.
+                cursor.skip(len);
             }
             done += 1;
         }
@@ -341,7 +349,11 @@ mod tests {
     const SMALL: Geometry = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
 
     fn way() -> (Way, Window) {
-        let parts = Parts::make("test", SMALL).expect("memory");
+        way_to(SMALL)
+    }
+
+    fn way_to(geometry: Geometry) -> (Way, Window) {
+        let parts = Parts::make("test", geometry).expect("memory");
         let sender =
             Sender::open(parts.try_clone().expect("descriptors"), lapis_copies::Copies::USUAL).expect("maps");
         (Way::new(0, Some(0), Link::Memory(sender), None), Window::open(parts).expect("maps"))
@@ -437,6 +449,24 @@ mod tests {
         assert_eq!(again as u32, PATIENCE);
         assert_eq!(window.fifo().take_refused(), 3);
         assert_eq!(received(&mut window).len(), 16);
+    }
+
+    #[test]
+    fn datagrams_behind_one_that_was_given_up_have_their_own_bytes() {
+        let geometry = Geometry { slots: 64, chunks: 16, chunk: 1024, lanes: 0 };
+        let (mut way, mut window) = way_to(geometry);
+        let bytes: Vec<u8> = (0..20u8).flat_map(|i| [i; 600]).chain([99; 100]).collect();
+        let mut parts = vec![bytes];
+        // SAFETY: the slices live in this test.
+        while unsafe { way.send(None, &slices(&mut parts), 600) } == Sent::Again {}
+        let got = received(&mut window);
+        // Chunks run short; the last one is short enough for a slot.
+        assert!(got.len() < 20, "{}", got.len());
+        let (last, others) = got.split_last().expect("some");
+        assert_eq!(*last, [99; 100]);
+        for (n, datagram) in (0..).zip(others) {
+            assert_eq!(*datagram, [n; 600]);
+        }
     }
 
     #[test]
