@@ -13,13 +13,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
+/// Marks in the watch set.
+const ARRIVALS: u64 = 0;
+const LOOK: u64 = 1;
+
 /// What the transport and its waiter share.
 pub(crate) struct Notifier {
     all: OwnedFd,
     own: Bell,
     /// Ends sleeps now and then while it runs.
     timer: OwnedFd,
-    /// Something ended a sleep since [`take_stirred`](Self::take_stirred).
+    ticks: AtomicBool,
+    /// Something other than arrivals ended a sleep since [`take_stirred`](Self::take_stirred).
     stirred: AtomicBool,
 }
 
@@ -29,18 +34,28 @@ impl Notifier {
             all: epoll::create(CreateFlags::CLOEXEC)?,
             own: Bell::new()?,
             timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?,
+            ticks: AtomicBool::new(false),
             stirred: AtomicBool::new(true),
         };
-        notifier.watch(&notifier.own)?;
-        notifier.watch(&notifier.timer)?;
+        notifier.watch_to_look(&notifier.own)?;
+        notifier.watch_to_look(&notifier.timer)?;
         Ok(notifier)
     }
 
-    /// Counts a descriptor among those that end a sleep whenever something happens to it: nobody
-    /// needs to quiet a bell for the next sleep.
+    /// Counts a descriptor that tells of arrivals among those that end a sleep whenever something
+    /// happens to it: nobody needs to quiet a bell for the next sleep.
     pub(crate) fn watch(&self, fd: impl AsFd) -> io::Result<()> {
+        self.watch_as(fd, ARRIVALS)
+    }
+
+    /// The same for one that is a reason to look at what else there is, the daemon above all.
+    pub(crate) fn watch_to_look(&self, fd: impl AsFd) -> io::Result<()> {
+        self.watch_as(fd, LOOK)
+    }
+
+    fn watch_as(&self, fd: impl AsFd, mark: u64) -> io::Result<()> {
         let when = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        match epoll::add(&self.all, fd, EventData::new_u64(0), when) {
+        match epoll::add(&self.all, fd, EventData::new_u64(mark), when) {
             // It counts already.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(e) => Err(e.into()),
@@ -63,6 +78,7 @@ impl Notifier {
         let time = Timespec { tv_sec: 0, tv_nsec: nanos as _ };
         let timer = Itimerspec { it_interval: time, it_value: time };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer)?;
+        self.ticks.store(pause.is_some(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -71,7 +87,7 @@ impl Notifier {
         self.own.ring();
     }
 
-    /// Whether a sleep has ended since the last call.
+    /// Whether something other than arrivals has ended a sleep since the last call.
     #[inline]
     pub(crate) fn take_stirred(&self) -> bool {
         // SYNC: pairs with the Release store in `wait`. The swap is needed seldom.
@@ -96,7 +112,12 @@ impl Waiter for HpsWaiter {
         };
         let mut events = Vec::with_capacity(16);
         let woken = epoll::wait(&self.0.all, rustix::buffer::spare_capacity(&mut events), Some(&timeout));
-        if woken.is_ok_and(|n| n > 0) {
+        // Sleeps that arrivals end need no look at the daemon, which costs a call of the system.
+        if woken.is_ok() && events.iter().any(|event| { event.data }.u64() == LOOK) {
+            if self.0.ticks.load(Ordering::Relaxed) {
+                // The kernel lets it run on when it has been read. Nobody needs the count.
+                let _ = rustix::io::read(&self.0.timer, &mut [0; 8]);
+            }
             // SYNC: pairs with the Acquire swap in `take_stirred`.
             self.0.stirred.store(true, Ordering::Release);
         }
@@ -129,6 +150,20 @@ mod tests {
         bell.ring();
         // Returns at once, because it has been woken.
         HpsWaiter(Arc::clone(&notifier)).wait(600_000_000_000);
+        assert!(!notifier.take_stirred(), "arrivals are no reason to look at the daemon");
+        notifier.wake();
+        HpsWaiter(Arc::clone(&notifier)).wait(600_000_000_000);
         assert!(notifier.take_stirred());
+    }
+
+    #[test]
+    fn a_clock_ends_every_sleep_and_not_only_the_first() {
+        let notifier = Arc::new(Notifier::new().expect("descriptors"));
+        notifier.stir_every(Some(Duration::from_millis(1))).expect("a timer");
+        for _ in 0..5 {
+            notifier.take_stirred();
+            HpsWaiter(Arc::clone(&notifier)).wait(600_000_000_000);
+            assert!(notifier.take_stirred());
+        }
     }
 }

@@ -117,7 +117,7 @@ impl Hps {
 
     /// Has the end of the daemon end sleeps.
     pub(super) fn watch_daemon(&self) {
-        if let Err(e) = self.notifier.watch(&self.services.daemon) {
+        if let Err(e) = self.notifier.watch_to_look(&self.services.daemon) {
             self.host.debug(format_args!("a task that sleeps does not hear of the daemon: epoll: {e}"));
         }
     }
