@@ -8,6 +8,7 @@ use crate::wire::{Head, SHORT};
 use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::Window;
+use lapis_adapters::turns::Turns;
 use lapis_core::clock::Clock;
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
@@ -95,6 +96,8 @@ pub(crate) struct Net {
     pub(crate) window: Window,
     /// What the window has on an Ethernet.
     pub(crate) wire: Option<Wire>,
+    /// Of the window's memory and socket.
+    turns: Turns,
     own: u32,
     own_units: VecDeque<Vec<u8>>,
     pub(crate) outlets: Outlets,
@@ -127,6 +130,7 @@ impl Net {
             engine,
             window,
             wire,
+            turns: Turns::default(),
             own,
             own_units: VecDeque::new(),
             outlets: Outlets::new(settings.loss, u64::from(own) | 1 << 40),
@@ -354,10 +358,16 @@ impl Net {
     /// Copies the next datagram out of the window; answers its length.
     #[inline]
     pub(crate) fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
-        match self.window.receive(into) {
+        let in_memory = |window: &mut Window, into: &mut [u8]| match window.receive(into) {
             Found::Datagram(len) => Some(len),
-            Found::NoRoom | Found::Nothing => self.wire.as_mut()?.receive(into),
-        }
+            Found::NoRoom | Found::Nothing => None,
+        };
+        let Some(wire) = &mut self.wire else { return in_memory(&mut self.window, into) };
+        self.turns.next(
+            &mut (&mut self.window, wire, into),
+            |(window, _, into)| in_memory(window, into),
+            |(_, wire, into)| wire.receive(into),
+        )
     }
 
     /// Whether a poll would find nothing here: nothing has arrived, and nothing is to be sent or

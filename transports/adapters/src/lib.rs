@@ -16,6 +16,7 @@
 //! | `fifo.rs`, `fifo/` | the receive FIFO: how it is laid out, its senders, its owner |
 //! | `lanes.rs` | lanes beside the FIFO: data between processes of one host |
 //! | `soft.rs` | a window of a soft adapter, as its owner and as a sender see it |
+//! | `turns.rs` | which of a window's memory and socket is read first |
 //! | `eth.rs`, `eth/` | a window of an Ethernet interface, by AF_XDP |
 //! | `key.rs` | the key of a job |
 //! | `matrix.rs` | which adapters are up |
@@ -44,6 +45,7 @@ pub mod protocol;
 pub mod soft;
 #[cfg(not(loom))]
 pub mod status;
+pub mod turns;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -6,6 +6,7 @@ use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
 use lapis_adapters::protocol::Place;
 use lapis_adapters::soft::{Parts, Window};
+use lapis_adapters::turns::Turns;
 use lapis_core::transport::{Event, EventKind};
 use std::io;
 
@@ -81,6 +82,8 @@ pub(crate) struct Rail {
     pub(crate) port: Option<Port>,
     /// Whether the adapter is up.
     pub(crate) up: bool,
+    /// Of memory and socket.
+    turns: Turns,
     counts: Counts,
     looks: u32,
 }
@@ -88,7 +91,8 @@ pub(crate) struct Rail {
 impl Rail {
     pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self { entry, parts, window, port, up: true, counts: Counts::default(), looks: 0 })
+        let (turns, counts) = (Turns::default(), Counts::default());
+        Ok(Self { entry, parts, window, port, up: true, turns, counts, looks: 0 })
     }
 
     /// The longest datagram.
@@ -101,11 +105,18 @@ impl Rail {
     /// room for it.
     #[inline]
     fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
-        match self.window.receive(into) {
+        let in_memory = |window: &mut Window, into: &mut [u8]| match window.receive(into) {
             Found::Datagram(len) => Some(len),
-            Found::NoRoom => None,
-            Found::Nothing => self.port.as_mut().filter(|_| into.len() >= LONGEST)?.receive(into),
-        }
+            Found::NoRoom | Found::Nothing => None,
+        };
+        let Some(port) = &mut self.port else { return in_memory(&mut self.window, into) };
+        // A socket's datagram that is longer than its place would be lost.
+        let has_room = into.len() >= LONGEST;
+        self.turns.next(
+            &mut (&mut self.window, port, into),
+            |(window, _, into)| in_memory(window, into),
+            |(_, port, into)| if has_room { port.receive(into) } else { None },
+        )
     }
 
     /// Copies arrivals to the arena and makes events of them. Answers how many.
@@ -130,10 +141,13 @@ impl Rail {
         events: &mut [Event],
         mut deliver: impl FnMut(u32, &[u8]),
     ) -> usize {
-        let mut n = 0;
+        // However much comes for others, this context's poll ends.
+        let (mut n, mut left) = (0, 2 * events.len());
         while n < events.len()
+            && left > 0
             && let Some(len) = self.receive(arena.free())
         {
+            left -= 1;
             self.counts.received += 1;
             // One that names no context has not come from a task of this job.
             let Some((data, whose)) = arena.free()[..len].split_last_chunk::<SUFFIX>() else { continue };
@@ -203,5 +217,36 @@ impl Rail {
         let refused = self.window.fifo().take_refused();
         self.counts.refused += u64::from(refused);
         refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapis_adapters::fifo::Geometry;
+    use lapis_adapters::soft::Sender;
+    use lapis_copies::Copies;
+
+    #[test]
+    fn a_poll_ends_however_much_comes_for_other_contexts() {
+        let geometry = Geometry { slots: 64, chunks: 16, chunk: 1024, lanes: 0 };
+        let parts = Parts::make("test", geometry).expect("memory");
+        let mut sender = Sender::open(parts.try_clone().expect("descriptors"), Copies::USUAL).expect("maps");
+        let place = Place { adapter: "sn0".to_owned(), window: 0 };
+        let entry = Entry { network: 0, index: 0, place, wire: None };
+        let mut rail = Rail::open(entry, parts, None).expect("maps");
+        for _ in 0..40 {
+            // SAFETY: there is room for so many bytes: data, and the number of context 2.
+            assert!(sender.send(8 + SUFFIX, |to| unsafe {
+                to.cast::<[u8; 8]>().write([7; 8]);
+                to.add(8).cast::<[u8; SUFFIX]>().write(2u32.to_le_bytes());
+            }));
+        }
+        let (mut arena, mut events, mut delivered) = (Arena::new(), [Event::EMPTY; 4], 0);
+        let n = rail.poll_for(1, &mut arena, &mut events, |whose, data| {
+            assert_eq!((whose, data), (2, &[7; 8][..]));
+            delivered += 1;
+        });
+        assert_eq!((n, delivered), (0, 8));
     }
 }
