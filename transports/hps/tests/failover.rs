@@ -1,6 +1,6 @@
 //! What decides how long traffic stalls when an adapter is pulled: the first poll afterwards tells
 //! core of the paths that are down, and a task that sleeps wakes for it. No timer is involved.
-//! Adapters that are pulled while windows are opened.
+//! Adapters that are pulled while windows are opened. Lanes of windows on different adapters.
 
 mod puller;
 
@@ -19,24 +19,25 @@ fn daemon(name: &str) -> (Address, Handle) {
     (address, Server::open(options).and_then(Server::spawn).expect("a daemon"))
 }
 
+/// The end of a task.
+fn open(address: &Address, task: u32, tasks: u32, variable: (&str, &str)) -> Link {
+    let variables = [("LAPIS_NSD", address.as_str()), variable];
+    let plugin = Plugin::from_table(lapis_hps::table()).expect("a good table");
+    let params = OpenParams {
+        task,
+        tasks,
+        context: 0,
+        incarnation: 1,
+        job: address.as_str(),
+        secret: &[7; 32],
+        interrupts: false,
+    };
+    with_options(&Environment::from_pairs(variables), || plugin.open(&params)).expect("opens")
+}
+
 /// Two tasks with a window on each adapter, connected.
 fn pair(address: &Address) -> [Link; 2] {
-    let variables = [("LAPIS_NSD", address.as_str()), ("MP_INSTANCES", "2")];
-    let plugin = Plugin::from_table(lapis_hps::table()).expect("a good table");
-    let secret = [7; 32];
-    let open = |task| {
-        let params = OpenParams {
-            task,
-            tasks: 2,
-            context: 0,
-            incarnation: 1,
-            job: address.as_str(),
-            secret: &secret,
-            interrupts: false,
-        };
-        with_options(&Environment::from_pairs(variables), || plugin.open(&params)).expect("opens")
-    };
-    let mut links = [open(0), open(1)];
+    let mut links = [0, 1].map(|task| open(address, task, 2, ("MP_INSTANCES", "2")));
     let cards = links.each_mut().map(|link| link.address().expect("a card"));
     for (task, link) in (0..).zip(&mut links) {
         link.connect(1 - task, &cards[1 - task as usize]).expect("connects");
@@ -68,6 +69,40 @@ fn the_first_poll_after_an_adapter_was_pulled_or_put_back_tells_of_its_path() {
             }
         }
     }
+}
+
+/// Task 0 has two windows; task 1 reaches the first one, and task 2 the second one.
+#[test]
+fn a_lane_that_is_never_empty_keeps_nobody_out_who_has_one_of_another_window() {
+    let (address, _daemon) = daemon("lanes");
+    let both = ("MP_INSTANCES", "2");
+    let variables = [both, ("MP_EUIDEVICE", "sn0"), ("MP_EUIDEVICE", "sn1")];
+    let mut task = 0..;
+    let [mut owner, mut busy, mut quiet] =
+        variables.map(|variable| open(&address, task.next().expect("a number"), 3, variable));
+    let card = owner.address().expect("a card");
+    for (task, link) in [(1, &mut busy), (2, &mut quiet)] {
+        owner.connect(task, &link.address().expect("a card")).expect("connects");
+        link.connect(0, &card).expect("connects");
+    }
+    // Who has lanes is known when all are connected.
+    for link in [&mut owner, &mut busy, &mut quiet] {
+        link.refresh_attributes().expect("good ones");
+    }
+    let fill = |link: &mut Link| {
+        while link.am_short(0, &[1; 8], &[]) == Status::Done {}
+    };
+    fill(&mut busy);
+    assert_eq!(quiet.am_short(0, &[2; 8], &[]), Status::Done);
+    let mut from = Vec::new();
+    for _ in 0..4 {
+        let mut events = [Event::EMPTY; 64];
+        let n = owner.poll(&mut events).expect("polls");
+        let messages = events[..n].iter().filter(|event| event.kind == EventKind::Message as u32);
+        from.extend(messages.map(|event| event.peer));
+        fill(&mut busy);
+    }
+    assert!(from.contains(&1) && from.contains(&2), "{from:?}");
 }
 
 /// Nothing but the daemon's news can end this sleep before the test's time is over.

@@ -87,9 +87,11 @@ impl Hps {
             let task = task_of(sender);
             (task < tasks && ways[task as usize].is_some()).then_some(task)
         };
-        let mut n = 0;
-        for rail in rails {
-            let lanes = rail.window.lanes();
+        let (mut n, count) = (0, rails.len());
+        for i in 0..count {
+            // As for datagrams: a stream in one window keeps nobody out who has lanes of another.
+            let at = self.turn + i;
+            let lanes = rails[if at < count { at } else { at - count }].window.lanes();
             lanes.begin(|sender| {
                 if let Some(task) = known(ways, sender)
                     && let Some(sender) = ways[task as usize].as_deref_mut().and_then(through_memory)
