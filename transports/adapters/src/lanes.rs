@@ -182,21 +182,7 @@ impl Incoming {
         if self.ring == 0 {
             return;
         }
-        for index in 0..self.at.lane_count(self.ring) {
-            let head = self.at.lane_head(index, self.ring);
-            // SAFETY: the memory is alive by the promise of `attach`.
-            // SYNC: pairs with the claim of `Outgoing::claim`.
-            let owner = unsafe { (*head).owner.0.load(Ordering::Acquire) };
-            if owner == 0 || self.lanes.iter().any(|lane| lane.index == index) {
-                continue;
-            }
-            // SAFETY: the lane lies within the memory, and has one reader: this one.
-            let rx = unsafe {
-                let (slots, control) = (&raw const (*head).slots, &raw const (*head).control);
-                LaneRx::attach(slots.cast(), control, ring_of(head), RingLayout::of(self.ring), LONGEST)
-            };
-            self.lanes.push(Lane { index, sender: owner & !LEFT, head, rx, broken: false });
-        }
+        self.find_taken();
         let mut unread = false;
         self.lanes.retain_mut(|lane| {
             // SAFETY: the memory is alive by the promise of `attach`.
@@ -215,6 +201,26 @@ impl Incoming {
         self.turn = 0;
         if unread {
             self.look_again();
+        }
+    }
+
+    /// Finds lanes that have been taken since the last look.
+    fn find_taken(&mut self) {
+        let count = if self.ring == 0 { 0 } else { self.at.lane_count(self.ring) };
+        for index in 0..count {
+            let head = self.at.lane_head(index, self.ring);
+            // SAFETY: the memory is alive by the promise of `attach`.
+            // SYNC: pairs with the claim of `Outgoing::claim`.
+            let owner = unsafe { (*head).owner.0.load(Ordering::Acquire) };
+            if owner == 0 || self.lanes.iter().any(|lane| lane.index == index) {
+                continue;
+            }
+            // SAFETY: the lane lies within the memory, and has one reader: this one.
+            let rx = unsafe {
+                let (slots, control) = (&raw const (*head).slots, &raw const (*head).control);
+                LaneRx::attach(slots.cast(), control, ring_of(head), RingLayout::of(self.ring), LONGEST)
+            };
+            self.lanes.push(Lane { index, sender: owner & !LEFT, head, rx, broken: false });
         }
     }
 
@@ -251,6 +257,9 @@ impl Incoming {
     /// Who sent under this name has ended, and nobody else has the name: its lanes are free once
     /// they are empty.
     pub fn sender_ended(&mut self, sender: u64) {
+        // Also those that it took after the last look. What others have left stays: it may be in use
+        // until the next beginning.
+        self.find_taken();
         for lane in self.lanes.iter().filter(|lane| lane.sender == sender) {
             // SAFETY: the memory is alive by the promise of `attach`.
             unsafe { (*lane.head).owner.0.fetch_or(LEFT, Ordering::Relaxed) };

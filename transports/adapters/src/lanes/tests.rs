@@ -121,6 +121,20 @@ fn lanes_are_for_one_sender_each_and_go_to_the_next_when_they_have_been_read() {
 }
 
 #[test]
+fn a_lane_that_was_taken_after_the_last_look_is_free_when_its_sender_has_ended() {
+    let mut pair = Pair::new(TWO);
+    for name in 1..10 {
+        let mut sender = pair.sender();
+        assert_eq!(sender.send_in_lane(name, b"last words", b""), InLane::Sent, "sender {name}");
+        // It ends without a word, and its end is heard of before anything is read.
+        std::mem::forget(sender);
+        pair.window.lanes().sender_ended(name);
+        assert_eq!(pair.read(), [(name, b"last words".to_vec())]);
+        assert!(pair.read().is_empty());
+    }
+}
+
+#[test]
 fn what_comes_by_a_lane_ends_a_sleep() {
     for spares in [false, true] {
         let mut pair = Pair::new(TWO);
