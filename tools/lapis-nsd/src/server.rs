@@ -25,6 +25,9 @@ const CLIENTS_OF_A_USER: usize = 4096;
 /// The most clients of all.
 const CLIENTS: usize = 16_384;
 
+/// So much may a client have left unread to be told of changes: answers need the rest of the room.
+const UNREAD: usize = 32 << 10;
+
 /// What marks in the watch set mean: clients have their numbers, twice each.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
@@ -272,8 +275,10 @@ impl Server {
     fn tell_all(&self) {
         let changed = serde_json::to_vec(&Reply::Changed).unwrap_or_default();
         for client in self.clients.values().filter(|client| client.conversation.has_begun()) {
-            // One that is so far behind is awake, or has gone.
-            let _ = client.channel.send(&changed, &[], false);
+            // One that has not read what it was told before knows that something has changed.
+            if client.channel.unread().is_ok_and(|bytes| bytes < UNREAD) {
+                let _ = client.channel.send(&changed, &[], false);
+            }
         }
     }
 }

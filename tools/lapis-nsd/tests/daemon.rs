@@ -5,7 +5,7 @@ use lapis_adapters::channel::{Address, Channel};
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::fifo::Found;
 use lapis_adapters::key::Key;
-use lapis_adapters::protocol::{Place, Why};
+use lapis_adapters::protocol::{MAX_REPLY, Place, Reply, Request, VERSION, Why};
 use lapis_adapters::soft::{Parts, Sender, Window};
 use lapis_copies::Copies;
 use lapis_testing::{Running, clean, run};
@@ -227,6 +227,42 @@ fn descriptors_that_take_long_to_close_keep_no_other_client_waiting() {
         let (mut bytes, mut fds) = (vec![0; 4096], Vec::new());
         while channel.receive(&mut bytes, &mut fds, true).is_ok_and(|len| len > 0) {}
     }
+}
+
+/// A task that computes reads nothing while adapters go down and up. Then it asks for something.
+#[test]
+fn a_client_that_has_left_news_unread_is_answered() {
+    let address = address("news");
+    let _daemon = start(&address, &[]);
+    let channel = Channel::connect(&address, Duration::from_secs(60)).expect("a daemon");
+    let say = |request: &Request| {
+        channel.send(&serde_json::to_vec(request).expect("plain"), &[], true).expect("room");
+    };
+    let hear = || -> Option<Reply> {
+        let (mut bytes, mut fds) = (vec![0; MAX_REPLY], Vec::new());
+        let len = channel.receive(&mut bytes, &mut fds, true).expect("something");
+        (len > 0).then(|| serde_json::from_slice(&bytes[..len]).expect("a reply"))
+    };
+    say(&Request::Hello { version: VERSION });
+    assert!(matches!(hear(), Some(Reply::Welcome { .. })));
+    let control = Daemon::connect(&address).expect("a daemon");
+    for up in [false, true].into_iter().cycle().take(800) {
+        control.set("sn0", up).expect("the daemon's user may");
+    }
+    say(&Request::Adapters);
+    // It has answered when it has served others that came later.
+    for _ in 0..2 {
+        Daemon::connect(&address).and_then(|other| other.adapters()).expect("a daemon");
+    }
+    let mut told = 0;
+    loop {
+        match hear().expect("the connection lives") {
+            Reply::Changed => told += 1,
+            Reply::Adapters { .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!((1..800).contains(&told), "{told}");
 }
 
 #[test]

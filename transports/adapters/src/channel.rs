@@ -1,6 +1,7 @@
 //! Messages with descriptors over a UNIX socket: each message is a packet of its own.
 
 use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -18,6 +19,9 @@ use std::time::Duration;
 pub const MAX_FDS: usize = 253;
 
 const _: () = assert!(3 + 2 * crate::eth::MOST_QUEUES as usize <= MAX_FDS);
+
+/// `ioctl_tty(2)`; `unix(7)` calls it SIOCOUTQ.
+const TIOCOUTQ: Opcode = 0x5411;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,6 +187,17 @@ impl Channel {
             ));
         }
         Ok(message.bytes)
+    }
+
+    /// Bytes of what was sent that the other end has not read, as the kernel counts them: with some
+    /// hundred more for each message than it has.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn unread(&self) -> io::Result<usize> {
+        // SAFETY: for a socket this asks for what waits (SIOCOUTQ), and the kernel writes an int.
+        let waiting = unsafe { ioctl(&self.0, Getter::<TIOCOUTQ, i32>::new()) }?;
+        Ok(usize::try_from(waiting).unwrap_or(0))
     }
 
     /// Ends the conversation, as the other end sees it. What is left is to close the descriptor.
