@@ -22,10 +22,11 @@ use crate::eth::ring::Ring;
 use crate::memory::Memory;
 use lapis_core::sync::prefetch::before_reading;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::xdp::{XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING};
 use rustix::net::{RecvFlags, sockopt};
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsFd;
@@ -253,8 +254,7 @@ impl Pool {
             return false;
         }
         self.misses = 0;
-        let pid = Pid::from_raw(holder.cast_signed());
-        let has_ended = pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        let has_ended = Pid::from_raw(holder.cast_signed()).is_none_or(has_ended);
         let word = self.lock_word(at);
         // SYNC: what the holder left is read from the rings' positions, which are atomics.
         has_ended && word.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -394,9 +394,38 @@ impl Pool {
     }
 }
 
+/// Whether a process has ended, also if its parent has not asked after it yet.
+fn has_ended(pid: Pid) -> bool {
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => {
+            let mut entry = [PollFd::new(&process, PollFlags::IN)];
+            matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
+        }
+        Err(e) => e == Errno::SRCH,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended_all_the_same() {
+        use rustix::process::{WaitId, WaitIdOptions, test_kill_process, waitid};
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("cat is everywhere");
+        let pid = Pid::from_raw(child.id().cast_signed()).expect("a child");
+        assert!(!has_ended(pid));
+        child.kill().expect("a child");
+        // It is dead by then, and its number is not free.
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("a child");
+        test_kill_process(pid).expect("it has its number still");
+        assert!(has_ended(pid));
+        child.wait().expect("a child");
+        assert!(has_ended(pid));
+    }
 
     #[test]
     fn each_frame_has_its_place_and_unsound_divisions_are_refused() {
