@@ -33,6 +33,7 @@ pub(crate) struct Services {
     /// Kept when it has gone, for the matrix's last state.
     pub(crate) daemon: Daemon,
     gone: bool,
+    /// When a new one was looked for last.
     tried: Instant,
     /// The matrix's changes that this task has seen.
     seen: u64,
@@ -107,8 +108,11 @@ impl Services {
         if self.tried.elapsed() < PAUSE {
             return None;
         }
+        let found = Daemon::connect_within(&self.address, QUICK).ok();
+        // A daemon that begins to listen long before it answers does not keep its tasks waiting all
+        // the time.
         self.tried = Instant::now();
-        let daemon = Daemon::connect_within(&self.address, QUICK).ok()?;
+        let daemon = found?;
         // Each is shown, also behind one whose number somebody else has by now.
         let mut shown = Ok(());
         for rail in rails {
@@ -122,5 +126,32 @@ impl Services {
             Ok(()) => News::Back,
             Err(e) => News::Lost(e.to_string()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapis_adapters::channel::listener;
+    use lapis_nsd::{Options, Server, soft_adapters};
+
+    #[test]
+    fn a_task_pauses_between_two_tries_of_a_daemon_that_does_not_answer() {
+        let address = Address::new(&format!("lapis-test-services-{}", std::process::id()));
+        let adapters = soft_adapters(1, 1, 4).expect("possible");
+        let options = Options { address: address.clone(), adapters, ..Options::default() };
+        let daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+        let mut services = Services::connect(address.clone(), Key::of_text("x")).expect("a daemon");
+        drop(daemon);
+        assert!(matches!(services.look(&[]), Some(News::Gone)));
+        // The next one listens, and takes its time.
+        let _next = listener(&address).expect("nobody listens");
+        let (begun, mut tries) = (Instant::now(), 0);
+        while tries < 3 {
+            let before = services.tried;
+            assert!(services.look(&[]).is_none());
+            tries += u32::from(services.tried != before);
+        }
+        assert!(begun.elapsed() >= tries * QUICK + (tries - 1) * PAUSE, "{:?}", begun.elapsed());
     }
 }
