@@ -122,6 +122,11 @@ mod tests {
     use super::*;
 
     impl Bell {
+        /// Whether the end of a nap is still to come, or to be read.
+        pub(crate) fn naps(&self) -> bool {
+            rustix::time::timerfd_gettime(&self.timer).unwrap().it_value != NEVER
+        }
+
         /// How many descriptors end sleeps.
         pub(crate) fn watched(&self) -> usize {
             let file = format!("/proc/self/fdinfo/{}", self.all.as_raw_fd());

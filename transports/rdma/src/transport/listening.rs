@@ -25,6 +25,10 @@ impl Rdma {
         if self.listens && !self.watchful {
             self.leave_queues();
         }
+        // Its end would be there to read until the next sleep is prepared.
+        if !self.watchful && std::mem::take(&mut self.napping) {
+            self.bell.nap(None);
+        }
     }
 
     fn leave_queues(&mut self) {
@@ -48,7 +52,7 @@ impl Rdma {
 
 #[cfg(test)]
 mod tests {
-    use crate::transport::rig;
+    use crate::transport::rig::{self, Job};
 
     #[test]
     fn a_queue_that_cannot_be_watched_is_said_once_with_its_error() {
@@ -68,5 +72,17 @@ mod tests {
         assert!(line.contains("poll instead") && line.contains("os error 17"), "{line}");
         rdma.bell.leave(fd);
         assert!(rdma.listen(), "tried again with each sleep");
+    }
+    #[test]
+    fn a_nap_ends_with_the_sleep_that_it_was_for() {
+        let Some(mut job) = Job::open(2, rig::ONE) else { return };
+        assert!(job.send(1, 0), "its number is to be said after a while");
+        let prepare = |job: &mut Job| {
+            job.tasks[1].prepare_to_sleep(false);
+        };
+        job.until("a nap", prepare, |job| job.tasks[1].napping);
+        assert!(job.tasks[1].bell.naps());
+        job.tasks[1].stop_listening();
+        assert!(!job.tasks[1].bell.naps());
     }
 }
