@@ -258,7 +258,7 @@ pub trait Transport: Sized + Send + 'static {
     /// # Safety
     /// The range stays mapped until [`mem_release`](Self::mem_release).
     unsafe fn mem_lend(&mut self, range: RawSlice, access: PeerAccess) -> Result<RegionInfo, TransportError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the range mapped until `mem_release`.
         unsafe { self.mem_register(range) }
     }
 

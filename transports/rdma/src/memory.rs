@@ -153,8 +153,9 @@ impl Memory {
         self.regions.remove(&id);
     }
 
-    /// The registration on a rail that holds a range and allows this access, if there is one. Whoever uses it keeps it: it may have been made for another transfer, and be released
-    /// before this one has ended.
+    /// The registration on a rail that holds a range and allows this access, if there is one.
+    /// Whoever uses it keeps it: it may have been made for another transfer, and be released before
+    /// this one has ended.
     pub(crate) fn holding(&self, range: RawSlice, access: Access, rail: usize) -> Option<Rc<Registration>> {
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
         let holds = |r: &&Region| {

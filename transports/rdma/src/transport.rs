@@ -1,6 +1,8 @@
 //! The contract.
 
 mod arrivals;
+#[cfg(test)]
+mod between;
 mod credits;
 mod failover;
 mod listening;

@@ -235,7 +235,7 @@ impl Rdma {
             }
             self.spread_news();
             #[cfg(test)]
-            super::rig::between_looks();
+            super::between::between_looks();
             // What is no message would not let the queue rest.
             let mut found = self.digest();
             let rests = !found && self.may_sleep();

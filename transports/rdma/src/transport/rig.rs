@@ -1,6 +1,6 @@
 //! For tests: a whole job in this thread, over loopback sockets, some of whose calls are refused.
 
-use super::{Rdma, open};
+use super::{Rdma, between, open};
 use crate::transfer::Direction;
 use lapis_core::transport::abi::HostTable;
 use lapis_core::transport::{
@@ -17,8 +17,6 @@ pub(super) const TWO: &str = "127.0.0.1,127.0.0.2";
 
 thread_local! {
     static ADDRESSES: Cell<&'static str> = const { Cell::new(ONE) };
-    /// What goes on between two looks of a task that prepares to sleep.
-    static BETWEEN: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
     /// Warnings and errors.
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
@@ -46,11 +44,6 @@ unsafe extern "C" fn option(name: *const u8, len: usize, into: *mut u8, room: us
     // SAFETY: the caller has so much room there.
     unsafe { into.copy_from_nonoverlapping(value.as_ptr(), value.len().min(room)) };
     value.len() as isize
-}
-
-/// What goes on between two looks of a task that prepares to sleep.
-pub(super) fn between_looks() {
-    BETWEEN.with_borrow_mut(|act| act.as_mut().map(|act| act()));
 }
 
 /// The warnings and errors of this thread so far.
@@ -142,10 +135,10 @@ impl Job {
     pub(super) fn poll_amid(&mut self, mut act: impl FnMut(&mut Rdma) + 'static) -> Option<Vec<u8>> {
         let other = Rc::new(RefCell::new(self.tasks.pop().expect("another task")));
         let acting = Rc::clone(&other);
-        BETWEEN.set(Some(Box::new(move || act(&mut acting.borrow_mut()))));
+        between::BETWEEN.set(Some(Box::new(move || act(&mut acting.borrow_mut()))));
         let mut events = [Event::EMPTY; 64];
         let n = self.tasks[0].poll(&mut events);
-        BETWEEN.set(None);
+        between::BETWEEN.set(None);
         self.tasks.push(Rc::into_inner(other).expect("nobody acts any more").into_inner());
         let first = events[..n].iter().find(|event| event.kind == EventKind::Message as u32)?;
         // SAFETY: the bytes of a message stay until the next poll.

@@ -1,8 +1,8 @@
 //! Saying how many messages there were when no more follow. Providers do not report an injected
 //! message that is lost with its connection: the next one shows that it is missing. So a peer that
 //! has one path, and was sent messages that it has not confirmed, is sent their number once nothing
-//! has followed for a moment. It answers with what it has consumed. Number, answer and credit may be
-//! lost as well, so the number is sent until all messages are known to be consumed, at growing
+//! has followed for a moment. It answers with what it has consumed. Number, answer and credit may
+//! be lost as well, so the number is sent until all messages are known to be consumed, at growing
 //! intervals: a peer that computes answers late. Peers with several paths are asked (`watch.rs`).
 
 use super::Rdma;
