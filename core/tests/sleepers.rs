@@ -27,6 +27,8 @@ struct Bell {
     /// Something arrives just when the transport is armed next.
     disturb: bool,
     arrived: bool,
+    /// The transport's instance is closed.
+    closed: bool,
 }
 
 impl Bell {
@@ -41,6 +43,7 @@ impl Bell {
             progress_asleep: false,
             disturb: false,
             arrived: false,
+            closed: false,
         }
     }
 
@@ -92,6 +95,12 @@ fn wait_for_one_of(mut bell: MutexGuard<'static, Bell>) {
     bell.rung = false;
     bell.asleep -= 1;
     bell.progress_asleep &= !progress;
+}
+
+impl Drop for Ringing {
+    fn drop(&mut self) {
+        bell().closed = true;
+    }
 }
 
 impl Transport for Ringing {
@@ -292,4 +301,16 @@ fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it()
             assert_eq!(bytes.add(1).read_volatile(), 7);
         }
     });
+}
+
+/// As with rails, whose queued messages leave when they are closed, and whose ports are then free:
+/// a C program keeps a context that has ended.
+#[test]
+fn a_context_that_ends_closes_its_transport_though_somebody_keeps_it() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = alone();
+    let kept = context.clone();
+    context.terminate().unwrap();
+    assert!(bell().closed);
+    drop((context, kept));
 }

@@ -131,8 +131,7 @@ impl LinkSleepers {
             })
             .collect();
         let of = |((link, open), used): ((usize, &Link), Option<bool>)| {
-            let closes = open.caps().contains(Caps::DATAGRAM)
-                && !open.caps().intersects(Caps::ALLOCATE | Caps::WINDOW | Caps::LANES | Caps::REGISTER);
+            let closes = !open.caps().intersects(Caps::ALLOCATE | Caps::WINDOW | Caps::LANES);
             Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?), closes })
         };
         let all = links.iter().enumerate().zip(chosen(&offers)).filter_map(of).collect();
@@ -212,8 +211,8 @@ impl LinkSleepers {
         self.ring();
     }
 
-    /// The context has ended and its links are gone: sockets are free again. Threads of the program
-    /// that sleep here yet are woken.
+    /// The context has ended and its links are gone: what they have queued leaves, and sockets and
+    /// registered memory are free again. Threads of the program that sleep here yet are woken.
     pub(super) fn close(&self) {
         self.all.iter().filter(|s| s.closes).for_each(|s| s.sleeper.release(SLEEPERS_LEAVE));
     }
