@@ -368,7 +368,7 @@ variables! {
         group: Transports,
         kind: Kind::List,
         help: "The transports that may be used, best first, separated by commas",
-        more: "A closed set: nothing else is used, and a transport that cannot be loaded is an error. Of two datagram transports one behind the other, such as hps,udp, the second stands by for the first: it carries data while the first has no path to a task. Without it, LAPI_USE_SHM and MP_EUILIB decide.",
+        more: "A closed set: nothing else is used, and a transport that cannot be loaded is an error. Of two datagram transports one behind the other the second stands by for the first: it carries data while the first has no path to a task. Without it, LAPI_USE_SHM and MP_EUILIB decide.",
         source: "Lapis",
     }
     transport_path: Vec<PathBuf> = "LAPIS_TRANSPORT_PATH", unset {

@@ -36,7 +36,8 @@ impl Context {
     /// The context can't be used, or what `make` says.
     pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<Arc<T>>) -> Result<Arc<T>> {
         self.usable()?;
-        // Before the table of values is locked: `make` takes this lock, and handlers that ask hold it.
+        // Before the table of values is locked: `make` takes this lock, and handlers that ask
+        // hold it.
         self.locked().out(|context| context.shared.extensions.get_or_make(make))
     }
 

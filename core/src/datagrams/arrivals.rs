@@ -1,7 +1,6 @@
 //! Handling arrivals and timers.
 
-use super::setup::path_in;
-use super::{Datagrams, Fragments, Unit};
+use super::{Datagrams, Fragments, Unit, path_in};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PeerError, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use lapis_ablation::{Optimization, without};

@@ -320,6 +320,15 @@ impl Datagrams {
     }
 }
 
+/// What an event says of a path.
+fn path_in(event: &Event) -> PathInfo {
+    let (number, room) = (|token| u8::try_from(token).unwrap_or(u8::MAX), event.len as usize);
+    if event.token & Event::STANDBY == 0 {
+        return PathInfo::new(number(event.token), room);
+    }
+    PathInfo::new(number(event.token & 0xff), room).standby(number(event.token >> 8 & 0xff))
+}
+
 /// Whether a packet's kind says that others of its message follow at once.
 #[inline]
 pub(crate) fn more_follows(kind: u8) -> bool {

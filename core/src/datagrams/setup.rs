@@ -1,7 +1,6 @@
 //! Engines from the configuration and from what transports say about their paths.
 
-use super::trouble;
-use super::{BATCH, Datagrams};
+use super::{BATCH, Datagrams, path_in, trouble};
 use crate::clock::Clock;
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
@@ -141,15 +140,6 @@ fn largest(paths: &[PathInfo]) -> usize {
     let only_standby = paths.iter().all(|path| path.standby.is_some());
     let counts = paths.iter().filter(|path| only_standby || path.standby.is_none());
     counts.map(|path| path.max_datagram).max().unwrap_or(0)
-}
-
-/// What an event says of a path.
-pub(super) fn path_in(event: &Event) -> PathInfo {
-    let (number, room) = (|token| u8::try_from(token).unwrap_or(u8::MAX), event.len as usize);
-    if event.token & Event::STANDBY == 0 {
-        return PathInfo::new(number(event.token), room);
-    }
-    PathInfo::new(number(event.token & 0xff), room).standby(number(event.token >> 8 & 0xff))
 }
 
 /// The paths to a peer of which a link has said nothing.

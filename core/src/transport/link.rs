@@ -185,17 +185,14 @@ impl Link {
         let mut bytes = vec![0u8; most];
         // SAFETY: the buffer has the capacity given.
         let len = unsafe { call!(self.address(bytes.as_mut_ptr(), most as u32)) };
-        match usize::try_from(len) {
-            Ok(len) if len <= most => {
-                bytes.truncate(len);
-                Ok(bytes)
-            }
-            Ok(len) => Err(TransportError::Invalid(format!(
-                "transport {}: address of {len} bytes, the limit is {most}",
-                self.name
-            ))),
-            Err(_) => Err(error_of(len, format!("transport {} gave no address (status {len})", self.name))),
+        let len = usize::try_from(len)
+            .map_err(|_| error_of(len, format!("transport {} gave no address (status {len})", self.name)))?;
+        if len > most {
+            let text = format!("transport {}: address of {len} bytes, the limit is {most}", self.name);
+            return Err(TransportError::Invalid(text));
         }
+        bytes.truncate(len);
+        Ok(bytes)
     }
 
     /// See [`Transport::connect`](super::Transport::connect).

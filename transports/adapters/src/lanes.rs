@@ -20,19 +20,19 @@
 //! good as what the same process could write into the reader's memory itself (cross-memory attach):
 //! places and lengths are checked, contents are the job's own business.
 
+mod layout;
+
 use crate::fifo::{Places, SLEEPS, SPARES};
 use lapis_copies::{Copies, StorePolicy};
-use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence, membarrier};
-use lapis_core::transport::lane::{INLINE, RingLayout, Slot, copy_short, store_message};
-use lapis_lanes::{Control, LONGEST_RING, LaneRx, LaneTx, is_ring};
+use lapis_core::sync::{Ordering, fence, membarrier};
+use lapis_core::transport::lane::{INLINE, RingLayout, copy_short, store_message};
+use lapis_lanes::{LONGEST_RING, LaneRx, LaneTx, is_ring};
+use layout::{Head, SLOTS, ring_of};
 use rustix::process::{Pid, getpid};
 
 /// The longest message, in bytes: 32 KiB of data behind any head of core's.
 pub const LONGEST: usize = (32 << 10) + 512;
 const _: () = assert!(LONGEST <= lapis_lanes::SHORTEST_RING / 4);
-
-/// Slots of a lane.
-const SLOTS: usize = 128;
 
 /// So many slots behind the one that is read the cache is asked for.
 const AHEAD: u64 = 3;
@@ -42,46 +42,6 @@ const SELDOM: u32 = 256;
 
 /// In `owner`: the sender has left, and writes no more.
 const LEFT: u64 = 1 << 63;
-
-#[repr(C, align(64))]
-struct Line<T>(T);
-
-/// What stands before a data ring.
-#[repr(C)]
-struct Head {
-    /// Who sends here; 0: nobody.
-    owner: Line<AtomicU64>,
-    /// Not 0: the sender sleeps until there is room.
-    needy: Line<AtomicU32>,
-    control: Control,
-    _apart: Line<[u64; 8]>,
-    slots: [Slot; SLOTS],
-}
-
-/// From one lane to the next: an odd number of lines, so that equal places of many lanes don't
-/// fight for one cache set.
-const fn stride(ring: usize) -> usize {
-    size_of::<Head>() + ring + 17 * 64
-}
-const _: () = assert!(!(stride(LONGEST_RING) / 64).is_multiple_of(2));
-
-impl Places {
-    /// How many lanes there are with rings of so many bytes.
-    fn lane_count(&self, ring: usize) -> usize {
-        self.geometry.lanes as usize / stride(ring)
-    }
-
-    /// A lane's head; its ring follows.
-    fn lane_head(&self, index: usize, ring: usize) -> *const Head {
-        debug_assert!(index < self.lane_count(ring));
-        self.lanes.wrapping_add(index * stride(ring)).cast()
-    }
-}
-
-/// The ring behind a head.
-fn ring_of(head: *const Head) -> lapis_core::transport::lane::Area {
-    lapis_core::transport::lane::Area(head.wrapping_add(1).cast_mut().cast())
-}
 
 /// A message that has come.
 #[derive(Clone, Copy, Debug)]
@@ -257,8 +217,8 @@ impl Incoming {
     /// Who sent under this name has ended, and nobody else has the name: its lanes are free once
     /// they are empty.
     pub fn sender_ended(&mut self, sender: u64) {
-        // Also those that it took after the last look. What others have left stays: it may be in use
-        // until the next beginning.
+        // Also those that it took after the last look. What others have left may be in use until the
+        // next beginning.
         self.find_taken();
         for lane in self.lanes.iter().filter(|lane| lane.sender == sender) {
             // SAFETY: the memory is alive by the promise of `attach`.

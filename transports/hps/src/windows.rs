@@ -170,7 +170,8 @@ pub(crate) fn open(
 }
 
 /// Opens windows: those that are held for the context, those named, or free ones. An adapter that
-/// goes down before its window is open counts as one that was down before: the choice is made again.
+/// goes down before its window is open counts as one that was down before: the choice is made
+/// again.
 fn open_rails(
     options: &Options,
     services: &Services,

@@ -126,8 +126,8 @@ fn a_task_that_sleeps_wakes_for_an_adapter_that_is_pulled() {
     }
 }
 
-/// A job of two tasks, each with as many windows as `variables` say. Each time that a task asks for a
-/// window of `pulled`, the adapter has just been taken down.
+/// A job of two tasks, each with as many windows as `variables` say. Each time that a task asks for
+/// a window of `pulled`, the adapter has just been taken down.
 fn job_that_meets_pulled_adapters(pulled: &'static [&'static str], variables: &[(&str, &str)]) -> Finished {
     let daemon = Puller::start(pulled);
     let mut job = Job::new(2).var("LAPIS_TRANSPORT", "hps").var("LAPIS_LOG", "warn");

@@ -1,5 +1,5 @@
 /*
- * Random operations of two threads of each task on memory of all tasks: every kind of transfer, of all lengths, with and
+ * Random operations of two threads of each task on memory of all: every kind of transfer, of all lengths, with and
  * without counters and completion handlers, between fences and changes of interrupt mode. All data are compared.
  * Arguments: seed, phases, operations of a thread in each phase.
  * tasks: 3

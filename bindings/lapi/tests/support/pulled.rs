@@ -19,8 +19,8 @@ const RUNS: u32 = 20;
 /// until the next one is pulled.
 const DOWN: Duration = Duration::from_millis(2);
 
-/// Runs a job until adapters were pulled in the middle of it; all runs must succeed. Gives what each
-/// of them printed.
+/// Runs a job until adapters were pulled in the middle of it; all runs must succeed. Gives what
+/// each of them printed.
 pub(crate) fn succeeds(job: &Job, program: &Path) -> Vec<String> {
     let adapters = Adapters::new(2);
     let mut job = job.clone();

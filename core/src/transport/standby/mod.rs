@@ -1,9 +1,9 @@
 //! A standby: one datagram link made of two, of which the second carries datagrams where the first
 //! one does not lead, or does not lead any more.
 //!
-//! It is used where the user has named two datagram transports one behind the other, as in
-//! `LAPIS_TRANSPORT=hps,udp`. To the layers above, the link is the first transport, the *primary*,
-//! with paths of both: those of the second, the *standby*, are marked ([`Event::STANDBY`]), and the
+//! It is used where the user has named two datagram transports one behind the other in
+//! `LAPIS_TRANSPORT`. To the layers above, the link is the first transport, the *primary*, with
+//! paths of both: those of the second, the *standby*, are marked ([`Event::STANDBY`]), and the
 //! packet engine sends data there only while no other path to the peer is up. So it is the engine
 //! that makes sure that everything arrives once, whichever transport carries it.
 //!

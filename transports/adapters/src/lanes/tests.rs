@@ -1,6 +1,7 @@
 //! A window's lanes, across mappings of their own.
 
-use super::{LONGEST, SELDOM, SLOTS, stride};
+use super::layout::{SLOTS, stride};
+use super::{LONGEST, SELDOM};
 use crate::fifo::Geometry;
 use crate::soft::{InLane, Parts, Sender, Window};
 use lapis_copies::Copies;

@@ -1,5 +1,5 @@
-//! A services daemon that takes adapters down at the worst moment: when somebody has just learnt that
-//! they are up, and asks for a window.
+//! A services daemon that takes adapters down at the worst moment: when somebody has just learnt
+//! that they are up, and asks for a window.
 
 use lapis_adapters::channel::{self, Address, Channel};
 use lapis_adapters::protocol::{MAX_REQUEST, Request};
