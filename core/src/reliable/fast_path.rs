@@ -42,10 +42,10 @@ impl Memory for FastUnit<'_> {
 }
 
 impl<A: Authenticator> Engine<A> {
-    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path beside
-    /// standby ones, and nothing holds it back. Its datagram is written to `out`, with the unit's
-    /// own body for its one external segment, if any, and passed to `send`, which sends it or
-    /// [makes it its own](Transmit::copy_in).
+    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path
+    /// beside standby ones, and nothing holds it back. Its datagram is written to `out`, with the
+    /// unit's own body for its one external segment, if any, and passed to `send`, which sends it
+    /// or [makes it its own](Transmit::copy_in).
     ///
     /// False: nothing has happened; [`submit`](Self::submit) takes the unit, or says why not.
     #[inline]

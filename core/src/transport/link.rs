@@ -150,8 +150,7 @@ impl Link {
 
     /// A readable description of the present state of the instance. Capabilities are not re-read.
     pub fn present_note(&mut self) -> String {
-        let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
-        let mut note = TextBuffer::new();
+        let (mut raw, mut note) = (RawAttributes { caps: 0, limits: Limits::default() }, TextBuffer::new());
         // SAFETY: the places are valid for the call; the entry is there (checked by the loader).
         let status = unsafe { call!(self.attributes(&mut raw, note.as_raw())) };
         if outcome(status, "attributes").is_ok() { note.text() } else { String::new() }

@@ -217,8 +217,8 @@ impl Incoming {
     /// Who sent under this name has ended, and nobody else has the name: its lanes are free once
     /// they are empty.
     pub fn sender_ended(&mut self, sender: u64) {
-        // Also those that it took after the last look. What others have left may be in use until the
-        // next beginning.
+        // Also those that it took after the last look. What others have left may be in use until
+        // the next beginning.
         self.find_taken();
         for lane in self.lanes.iter().filter(|lane| lane.sender == sender) {
             // SAFETY: the memory is alive by the promise of `attach`.

@@ -11,7 +11,7 @@
 #include "check.h"
 #include <pthread.h>
 
-static lapi_cntr_t cntr, end;
+static lapi_cntr_t cntr, end, ready;
 static uint list[2] = {1, 2};
 static int status[2], left;
 static char box[8];
@@ -114,13 +114,16 @@ int main(void)
 {
     start();
     OK(LAPI_Setcntr(hndl, &end, 0));
-    void **ends = exchange(&end);
+    OK(LAPI_Setcntr(hndl, &ready, 0));
+    void **ends = exchange(&end), **readies = exchange(&ready);
     boxes = exchange(box);
     if (tasks < 3) {
         finish();
         return 0;
     }
     if (me == 0) {
+        /* Who is purged amid the exchange can't end it. */
+        OK(LAPI_Waitcntr(hndl, &ready, 2, NULL));
         memory_that_is_used_again();
         arrays_that_are_not_needed_any_more();
         waits_after_a_purge();
@@ -128,6 +131,7 @@ int main(void)
         OK(LAPI_Put(hndl, 1, 0, NULL, NULL, ends[1], NULL, NULL));
         OK(LAPI_Put(hndl, 2, 0, NULL, NULL, ends[2], NULL, NULL));
     } else {
+        OK(LAPI_Put(hndl, 0, 0, NULL, NULL, readies[0], NULL, NULL));
         /* Whoever is resumed must still be there. */
         OK(LAPI_Waitcntr(hndl, &end, 1, NULL));
     }
