@@ -42,8 +42,8 @@ impl Team {
     ///
     /// # Safety
     /// `input` and `output` are valid for the lengths that [`Call::needs`] gives as long as the
-    /// operation exists, and not used otherwise while it is in progress. They are equal for calls
-    /// in place.
+    /// operation exists, and not used otherwise while it is in progress; one that is dropped in a
+    /// handler that runs in line exists until it has ended. They are equal for calls in place.
     pub unsafe fn persistent_raw(
         &self,
         call: &Call<'_>,

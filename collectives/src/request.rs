@@ -90,7 +90,8 @@ impl Team {
     /// # Safety
     /// `input` and `output` are valid for the lengths that [`Call::needs`] gives, and not used
     /// otherwise, until the operation has ended. They are equal for calls in place. The request is
-    /// waited for, or notified, before the memory becomes invalid; dropping it waits.
+    /// waited for, or notified, before the memory becomes invalid; dropping it waits, except in a
+    /// handler that runs in line: then the memory stays until the operation has ended.
     pub unsafe fn start_raw(
         &self,
         call: &Call<'_>,

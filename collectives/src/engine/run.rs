@@ -60,6 +60,8 @@ impl Engine {
         // SAFETY: the caller's promise; active operations live; the list is read again after each
         // call.
         unsafe {
+            // Data of a task that was purged meanwhile comes no more: nothing waits for it.
+            self.note_beginnings(context);
             self.inner().attention = false;
             let mut at = 0;
             while let Some(&(op, team)) = (&self.inner().active).get(at) {

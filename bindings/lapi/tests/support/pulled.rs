@@ -19,6 +19,15 @@ const RUNS: u32 = 20;
 /// until the next one is pulled.
 const DOWN: Duration = Duration::from_millis(2);
 
+/// Ends the pulling, also if the job hangs and its watchdog panics.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs a job until adapters were pulled in the middle of it; all runs must succeed. Gives what
 /// each of them printed.
 pub(crate) fn succeeds(job: &Job, program: &Path) -> Vec<String> {
@@ -33,8 +42,10 @@ pub(crate) fn succeeds(job: &Job, program: &Path) -> Vec<String> {
         let has_ended = AtomicBool::new(false);
         let (done, pulled) = std::thread::scope(|scope| {
             let puller = scope.spawn(|| pull(&address, job.tasks as usize, &has_ended));
-            let done = job.run(program);
-            has_ended.store(true, Ordering::Relaxed);
+            let done = {
+                let _ends = Ends(&has_ended);
+                job.run(program)
+            };
             (done, puller.join().expect("no panic"))
         });
         printed.push(done.success().stdout());
