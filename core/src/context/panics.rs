@@ -13,8 +13,7 @@ use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Ends the process when it is dropped, which only a panic does: otherwise it is
-/// [done](Self::done).
+/// Ends the process when it is dropped, which only a panic does: otherwise it is forgotten.
 #[must_use]
 pub struct MustReturn(pub(super) &'static str);
 

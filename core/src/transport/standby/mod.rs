@@ -3,7 +3,7 @@
 //!
 //! It is used where the user has named two datagram transports one behind the other in
 //! `LAPIS_TRANSPORT`. To the layers above, the link is the first transport, the *primary*, with
-//! paths of both: those of the second, the *standby*, are marked ([`Event::STANDBY`]), and the
+//! paths of both: those of the second, the *standby*, are marked (`Event::STANDBY`), and the
 //! packet engine sends data there only while no other path to the peer is up. So it is the engine
 //! that makes sure that everything arrives once, whichever transport carries it.
 //!
