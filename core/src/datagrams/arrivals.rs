@@ -166,6 +166,7 @@ impl Datagrams {
             return self.engine.remove_path(peer, path);
         }
         if self.engine.path_state(peer, path).is_some() {
+            self.engine.set_kind(peer, info)?;
             self.engine.set_max_datagram(peer, path, room)?;
         } else {
             self.engine.add_path(peer, info)?;

@@ -43,8 +43,12 @@ impl Peer {
 
     /// Adds a path.
     pub(super) fn insert_path(&mut self, info: PathInfo, config: &EngineConfig) {
-        let at = if info.standby.is_some() { self.paths.len() } else { self.count_regular() };
-        self.paths.insert(at, Path::new(info, config));
+        self.put_path(Path::new(info, config));
+    }
+
+    fn put_path(&mut self, path: Path) {
+        let at = if path.standby { self.paths.len() } else { self.count_regular() };
+        self.paths.insert(at, path);
         self.set_regular();
     }
 
@@ -93,6 +97,27 @@ impl<A: Authenticator> Engine<A> {
         state.give_up_all(at, &self.shared);
         state.paths.remove(at);
         state.set_regular();
+        state.tell_carriers(before, &mut self.shared);
+        if !state.ready {
+            state.ready = true;
+            self.ready.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// Makes a path a regular or a standby one, as its peer has it in a new life.
+    pub fn set_kind(&mut self, peer: u32, info: PathInfo) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        let at = state.path_at(info.path_id).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
+        if state.paths[at].info().standby == info.standby {
+            return Ok(());
+        }
+        let before = (state.max_payload(), state.is_on_standby());
+        let mut path = state.paths.remove(at);
+        path.standby = info.standby.is_some();
+        path.rail = info.standby.unwrap_or(info.path_id);
+        state.put_path(path);
         state.tell_carriers(before, &mut self.shared);
         if !state.ready {
             state.ready = true;

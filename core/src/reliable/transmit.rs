@@ -228,8 +228,9 @@ impl Peer {
     ) -> Option<bool> {
         let path = &self.paths[at];
         let probing = path.probes > 0;
-        let allowed = if probing {
-            let data = (none_up || path.is_up() && self.carriers().contains(&at)) && !path.asks_only();
+        let carries = none_up || path.is_up() && self.carriers().contains(&at);
+        let allowed = if probing || !carries {
+            let data = carries && !path.asks_only();
             Allowed { requests: data, replies: data }
         } else {
             self.allowed(path)

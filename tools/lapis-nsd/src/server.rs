@@ -276,7 +276,7 @@ impl Server {
         let changed = serde_json::to_vec(&Reply::Changed).unwrap_or_default();
         for client in self.clients.values().filter(|client| client.conversation.has_begun()) {
             // One that has not read what it was told before knows that something has changed.
-            if client.channel.unread().is_ok_and(|bytes| bytes < UNREAD) {
+            if !client.channel.unread().is_ok_and(|bytes| bytes >= UNREAD) {
                 let _ = client.channel.send(&changed, &[], false);
             }
         }

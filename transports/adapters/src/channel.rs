@@ -20,8 +20,8 @@ pub const MAX_FDS: usize = 253;
 
 const _: () = assert!(3 + 2 * crate::eth::MOST_QUEUES as usize <= MAX_FDS);
 
-/// `ioctl_tty(2)`; `unix(7)` calls it SIOCOUTQ.
-const TIOCOUTQ: Opcode = 0x5411;
+/// `unix(7)` calls it SIOCOUTQ.
+const TIOCOUTQ: Opcode = libc::TIOCOUTQ as Opcode;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

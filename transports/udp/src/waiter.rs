@@ -96,9 +96,10 @@ impl Waiter for UdpWaiter {
     }
 
     fn wake(&self) {
-        // SYNC: pairs with the Acquire swap in `wait`.
-        self.0.notified.store(true, Ordering::Release);
         self.0.event.ring();
+        // SYNC: pairs with the Acquire swap in `wait`. Noted when it is readable: whoever wakes up
+        // in between for another reason would take the note, and every later sleep would end.
+        self.0.notified.store(true, Ordering::Release);
     }
 
     fn fd(&self) -> i32 {

@@ -187,3 +187,23 @@ fn acknowledgements_of_what_was_sent_before_do_not_bring_back_a_path_that_is_rep
     pair.run(100 * MS);
     assert_eq!((pair.got[1].len(), pair.turns()), (2, vec![false]));
 }
+
+#[test]
+fn a_path_may_become_a_standby_one_and_a_regular_one_again() {
+    let mut pair = pair();
+    pair.engines[0].remove_path(1, 7).unwrap();
+    pair.engines[0].set_kind(1, PathInfo::new(0, 1472).standby(0)).unwrap();
+    assert!(pair.engines[0].has_only_standby(1));
+    pair.submit(0, Channel::Request, &[1; 1000], 1).unwrap();
+    pair.send(0);
+    assert_eq!(pair.carried(), [0], "there is nothing to stand in for");
+    pair.wires[1].clear();
+    pair.engines[0].add_path(1, PathInfo::new(1, 1472)).unwrap();
+    pair.submit(0, Channel::Request, &[2; 1000], 2).unwrap();
+    pair.send(0);
+    assert_eq!(pair.carried(), [1]);
+    pair.wires[1].clear();
+    pair.engines[0].set_kind(1, PathInfo::new(0, 1472)).unwrap();
+    assert!(!pair.engines[0].stands_in(1, 0) && !pair.engines[0].stands_in(1, 1));
+    assert!(pair.engines[0].set_kind(1, PathInfo::new(5, 1472)).is_err(), "there is no such path");
+}

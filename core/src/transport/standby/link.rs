@@ -142,11 +142,15 @@ impl StandbyLink {
         ways.tell(part, number, event.status != 0);
         let mark = if part == STANDBY { Event::STANDBY | event.token << 8 } else { 0 };
         event.token = u64::from(number) | mark;
+        // A path that has the number of one that is gone takes its place.
+        self.gone.retain(|gone| (gone.peer, gone.token & 0xff) != (event.peer, u64::from(number)));
         true
     }
 
-    /// A transport has failed altogether: its paths are gone. Peers that it alone reaches fall
-    /// silent.
+    /// A transport has failed altogether: its paths are gone.
+    ///
+    /// # Panics
+    /// It alone reaches some peers: then this link has failed, too.
     #[cold]
     fn part_failed(&mut self, part: usize) {
         if std::mem::replace(&mut self.broken[part], true) {
@@ -157,6 +161,8 @@ impl StandbyLink {
             transport = failed,
             "transport {failed} has failed: what can takes {other} from now on"
         );
+        let alone = self.ways.iter().any(|ways| ways.reached[part] && !ways.reached[1 - part]);
+        assert!(!alone, "transport {failed} has failed, and nothing stands by for some tasks");
         for peer in 0..self.ways.len() {
             let former = std::mem::take(&mut self.ways[peer].told[part]);
             self.ways[peer].reached[part] = false;
@@ -258,8 +264,9 @@ impl Transport for StandbyLink {
         let reached = self.connect_parts(peer, address)?;
         let plain = parted(address).is_some_and(|both| both[PRIMARY].is_none());
         let ways = &mut self.ways[peer as usize];
-        (ways.reached, ways.plain) = (reached, plain);
-        for part in [PRIMARY, STANDBY].into_iter().filter(|part| !reached[*part]) {
+        let renumbered = std::mem::replace(&mut ways.plain, plain) != plain;
+        ways.reached = reached;
+        for part in [PRIMARY, STANDBY].into_iter().filter(|part| renumbered || !reached[*part]) {
             let former = std::mem::take(&mut self.ways[peer as usize].told[part]);
             self.forget(peer, part, former);
         }

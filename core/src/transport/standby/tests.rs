@@ -208,6 +208,38 @@ fn paths_that_a_peer_has_no_more_are_gone_when_it_is_back() {
     assert_eq!(news(&mut link), [(7, true, true, 1500), (0, false, false, 0)]);
 }
 
+/// Its new process was started with the second transport alone, its next one with both again.
+#[test]
+fn a_peer_that_comes_back_with_other_transports_is_reached_over_those() {
+    let [mut link, _] = pair();
+    let both = link.address().expect("two addresses");
+    tell(FIRST, 0, 0, true, 1400);
+    tell(SECOND, 0, 0, true, 1500);
+    assert_eq!(news(&mut link).len(), 2);
+    link.disconnect(1);
+    link.connect(1, &super::joined([None, Some(&[1; 512])])).expect("it has the second one");
+    tell(SECOND, 0, 0, true, 1500);
+    assert_eq!(news(&mut link), [(0, true, true, 1500), (7, true, false, 0)]);
+    assert_eq!(send(&mut link, 0), Ok(1));
+    assert_eq!(wire(SECOND, |wire| std::mem::take(&mut wire.sent)), [(0, false)]);
+    link.disconnect(1);
+    link.connect(1, &both).expect("it has both");
+    tell(FIRST, 0, 0, true, 1400);
+    tell(SECOND, 0, 0, true, 1500);
+    assert_eq!(news(&mut link), [(0, false, true, 1400), (7, true, true, 1500)]);
+    assert_eq!((send(&mut link, 0), send(&mut link, 7)), (Ok(1), Ok(1)));
+    assert_eq!(wire(FIRST, |wire| wire.sent.clone()), [(0, false)]);
+    assert_eq!(wire(SECOND, |wire| wire.sent.clone()), [(0, false)]);
+}
+
+#[test]
+fn a_transport_that_fails_where_nothing_stands_by_takes_the_link_along() {
+    wire(SECOND, |wire| wire.refuses = Some(TransportError::Unreachable("no".to_owned())));
+    let [mut link, _] = pair();
+    wire(FIRST, |wire| wire.broken = true);
+    assert_eq!(link.poll(&mut [Event::EMPTY; 16]), Err(Status::Panicked));
+}
+
 #[test]
 fn a_transport_that_fails_altogether_takes_its_paths_along() {
     let [mut link, _] = pair();

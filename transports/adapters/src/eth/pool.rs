@@ -26,7 +26,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::xdp::{XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING};
 use rustix::net::{RecvFlags, sockopt};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsFd;
@@ -401,7 +401,9 @@ fn has_ended(pid: Pid) -> bool {
             let mut entry = [PollFd::new(&process, PollFlags::IN)];
             matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
         }
-        Err(e) => e == Errno::SRCH,
+        Err(Errno::SRCH) => true,
+        // No descriptor is free, or it is not allowed.
+        Err(_) => test_kill_process(pid) == Err(Errno::SRCH),
     }
 }
 
@@ -411,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_process_that_nobody_has_waited_for_has_ended_all_the_same() {
-        use rustix::process::{WaitId, WaitIdOptions, test_kill_process, waitid};
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
         let mut child = std::process::Command::new("cat")
             .stdin(std::process::Stdio::piped())
             .spawn()
