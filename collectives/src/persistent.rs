@@ -80,7 +80,7 @@ impl<T: Element> Persistent<T> {
     /// Waits for the end of the started operation.
     ///
     /// # Errors
-    /// As for [`Request::wait`].
+    /// As for [`Request::wait`](crate::Request::wait).
     pub fn wait(&mut self) -> Result<()> {
         self.raw.wait()
     }
@@ -88,7 +88,7 @@ impl<T: Element> Persistent<T> {
     /// Whether it has ended, or was not started. Makes progress.
     ///
     /// # Errors
-    /// As for [`Request::wait`].
+    /// As for [`Request::wait`](crate::Request::wait).
     pub fn test(&mut self) -> Result<bool> {
         self.raw.test()
     }
@@ -159,7 +159,7 @@ impl RawPersistent {
     /// Waits for the end of the started operation.
     ///
     /// # Errors
-    /// As for [`Request::wait`].
+    /// As for [`Request::wait`](crate::Request::wait).
     pub fn wait(&mut self) -> Result<()> {
         if !self.started {
             return Ok(());
@@ -174,7 +174,7 @@ impl RawPersistent {
     /// Whether it has ended, or was not started. Makes progress.
     ///
     /// # Errors
-    /// As for [`Request::wait`].
+    /// As for [`Request::wait`](crate::Request::wait).
     pub fn test(&mut self) -> Result<bool> {
         if !self.started {
             return Ok(true);
