@@ -75,8 +75,7 @@ mod rdma {
 /// The same over windows whose adapters are pulled and put back meanwhile, each with as many tasks
 /// as its comment says. Not here: `conditions`, which is alone; and `ended`, `errors`, `lifecycle`
 /// and `threads`, which begin contexts amid that: tasks that find different adapters down have no
-/// network in common. Nor `leave`, of which tasks end without LAPI_Term: a line of the log that is
-/// written while a process ends aborts it.
+/// network in common.
 mod with_pulled_adapters {
     macro_rules! programs_with_pulled_adapters {
         ($($name:ident),* $(,)?) => {$(
@@ -90,7 +89,7 @@ mod with_pulled_adapters {
 
     programs_with_pulled_adapters! {
         atomics, attributes, collectives, copies, crowd, exhausted, flags, flood, handlers, held, huge, incomplete,
-        init_info, interrupts, itself, late, late_replies, lock, long_puts, memory, msgpoll, outstanding,
+        init_info, interrupts, itself, late, late_replies, leave, lock, long_puts, memory, msgpoll, outstanding,
         polling, purged, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals,
         strangers, team_errors, transfers, vector_replies, vectors, watches, xfer,
     }

@@ -4,8 +4,19 @@
 use lapis_core::config::Environment;
 use std::sync::Once;
 pub use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{Targets, dynamic_filter_fn};
 use tracing_subscriber::prelude::*;
+
+thread_local! {
+    /// Destroyed with the thread's other values, of which the subscriber has some.
+    static OF_THREAD: String = const { String::new() };
+}
+
+/// Whether this thread can write a line: the subscriber would panic in a thread whose values are
+/// destroyed, as those of the main thread are when exit handlers run.
+fn can_write() -> bool {
+    OF_THREAD.try_with(|_| ()).is_ok()
+}
 
 /// Installs the subscriber of this process, once, unless the program has one of its own. In a
 /// set-user-id program `LAPIS_LOG` does not count, as no variable does.
@@ -21,7 +32,9 @@ pub fn install_with(usual: LevelFilter, wanted: Option<&str>) {
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
         let filter = filter(usual, wanted.unwrap_or_default());
         // An error says that there is one already: that is the program's wish.
-        let _ = tracing_subscriber::registry().with(lines.without_time()).with(filter).try_init();
+        let all = tracing_subscriber::registry().with(lines.without_time());
+        // Inside the other filter, which decides once for each place in the code.
+        let _ = all.with(dynamic_filter_fn(|_, _| can_write())).with(filter).try_init();
     });
 }
 
@@ -45,6 +58,31 @@ fn filter(usual: LevelFilter, text: &str) -> Targets {
 mod tests {
     use super::*;
     use tracing::Level;
+
+    /// As exit handlers of the library do, which let go what was sent.
+    #[test]
+    fn a_line_that_is_written_when_a_thread_has_ended_is_left_out() {
+        struct Late;
+        impl Drop for Late {
+            fn drop(&mut self) {
+                assert!(!can_write());
+                tracing::warn!("nobody can write this");
+            }
+        }
+        thread_local! {
+            static LATE: Late = const { Late };
+        }
+        install();
+        let thread = std::thread::spawn(|| {
+            // What is used first is destroyed last.
+            LATE.with(|_| ());
+            tracing::warn!("a line of a thread");
+            tracing::debug!("not wanted");
+        });
+        thread.join().expect("no panic");
+        let most = tracing::level_filters::LevelFilter::current();
+        assert_eq!(most, LevelFilter::WARN, "places that say less cost no call");
+    }
 
     #[test]
     fn levels_and_targets_are_understood_and_nonsense_is_as_good_as_nothing() {
