@@ -80,7 +80,7 @@ mod tests {
             tracing::debug!("not wanted");
         });
         thread.join().expect("no panic");
-        let most = tracing::level_filters::LevelFilter::current();
+        let most = LevelFilter::current();
         assert_eq!(most, LevelFilter::WARN, "places that say less cost no call");
     }
 
