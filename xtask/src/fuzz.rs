@@ -18,18 +18,25 @@ const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 /// How long each target is tried if nobody says it on the command line.
 const SECONDS: &str = "LAPIS_FUZZ_SECONDS";
-const USUAL_SECONDS: u64 = 60;
+const USUAL_SECONDS: u64 = 20;
 /// Lines of a failed target's log that are shown.
 const SHOWN: usize = 40;
 
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
-    /// Seconds for each target; LAPIS_FUZZ_SECONDS, or 60, unless given
+    /// Seconds for each target; LAPIS_FUZZ_SECONDS, or 20, unless given
     #[arg(long)]
     pub(crate) seconds: Option<u64>,
     /// Only these targets (several with commas)
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+}
+
+impl Args {
+    /// All targets, so many seconds each.
+    pub(crate) fn lasting(seconds: u64) -> Self {
+        Self { seconds: Some(seconds), ..Self::default() }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -204,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_command_line_goes_before_the_environment() {
-        assert_eq!(seconds(None, None).ok(), Some(60));
+        assert_eq!(seconds(None, None).ok(), Some(USUAL_SECONDS));
         assert_eq!(seconds(None, Some("7")).ok(), Some(7));
         assert_eq!(seconds(Some(5), Some("7")).ok(), Some(5));
         assert!(seconds(None, Some("long")).unwrap_err().to_string().contains("LAPIS_FUZZ_SECONDS=`long`"));

@@ -5,7 +5,8 @@
 //!   sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is
 //!   a standard library compiled with it, for which a toolchain's sources are rarely installed.
 //!   Hence `lapis_core::sync::blocking`, whose locks it sees through, and
-//!   `bindings/lapi/tests/tsan`, which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
+//!   `bindings/lapi/tests/tsan`, which names what remains. `cargo xtask ci` runs the shortest part of
+//!   it ([`short`]).
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code
 //!   against lists of bytes. GM's unit tests, too, which call and send a port anything anyhow, and
 //!   ACP's programs.
@@ -14,6 +15,7 @@
 //! * Ten thousand endpoints of the packet engine in virtual time.
 //! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of
 //!   each property.
+//! * Each fuzz target for ten minutes.
 //! * All tests with large doses: hundreds of kills, a soak over UDP with every fault, narrow paths
 //!   always among them, thousands of cases of each property; all of the conformance suite over
 //!   verbs devices where LAPIS_TEST_RDMA_MACHINE names a machine that has them (docs/rdma.md).
@@ -22,7 +24,7 @@
 
 mod programs;
 
-use crate::{sh, test, workspace};
+use crate::{fuzz, sh, test, workspace};
 use anyhow::{Result, bail};
 use programs::Sanitizer;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,8 @@ enum Part {
     Endpoints,
     /// Thousands of seeds of the packet engine's properties
     Simulator,
+    /// Each fuzz target for long
+    Fuzz,
     /// All tests, with large doses
     Tests,
 }
@@ -64,6 +68,9 @@ const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --
 
 /// Seeds of each property of the packet engine: three quarters of an hour of processor time in all.
 const SEEDS: u64 = 3000;
+
+/// For each fuzz target.
+const FUZZ_SECONDS: u64 = 600;
 
 /// What calls no system, and Miri can run therefore: first of all the `unsafe` code of the copy
 /// engine and the transports' copies. The tests' doses under Miri let each entry end within
@@ -95,12 +102,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     type Run = fn(&Args) -> Result<()>;
     type Missing = fn() -> Option<String>;
     let nothing: Missing = || None;
-    let parts: [(Part, &str, Missing, Run); 6] = [
+    let parts: [(Part, &str, Missing, Run); 7] = [
         (Part::Tsan, "ThreadSanitizer", || missing_for_sanitizer(true), sanitizer),
         (Part::Asan, "AddressSanitizer", nothing, addresses),
         (Part::Miri, "Miri", missing_for_miri, |_| miri()),
         (Part::Endpoints, "ten thousand endpoints", nothing, |_| endpoints()),
         (Part::Simulator, "simulator with thousands of seeds", nothing, |_| simulator()),
+        (Part::Fuzz, "fuzz targets", nothing, |_| fuzz::run(&fuzz::Args::lasting(FUZZ_SECONDS))),
         (Part::Tests, "tests with large doses", nothing, |_| test::run(&test::Args::nightly())),
     ];
     let mut failed = Vec::new();
@@ -142,10 +150,15 @@ fn units(all: &[&[&str]]) -> Result<()> {
         eprintln!("SKIPPED: {missing}");
         return Ok(());
     }
+    // The packet engine has no threads, and its simulator much to do.
     for tests in all {
-        let mut cargo = sanitized(["test", "--quiet"].iter().chain(*tests));
-        // The packet engine has no threads, and its simulator much to do.
-        sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
+        if test::has_nextest() {
+            let run = ["nextest", "run", "--profile", "sanitizer", "-E", "not test(/^reliable::/)"];
+            sh::run(&mut sanitized(run.iter().chain(*tests)))?;
+        } else {
+            let mut cargo = sanitized(["test", "--quiet"].iter().chain(*tests));
+            sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 mod runners;
 
+pub(crate) use runners::has_nextest;
+
 use crate::setup;
 use anyhow::{Result, bail};
 

@@ -35,17 +35,15 @@ pub(super) fn doc(_: &[(&str, &str)]) -> Result<Outcome> {
 /// Other tests of those packages use the same atomics outside a model, which loom refuses.
 pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
     let mut total = Outcome { count: Count::default(), trouble: None };
-    for package in modelled()? {
+    let all = modelled()?;
+    for package in &all {
         let name = package.name.as_str();
-        let with_nextest = has_nextest();
-        let mut command = models(name, with_nextest);
-        command.arg("--no-fail-fast");
-        if with_nextest {
-            command.args(["--no-tests=pass", "-E", "test(loom)"]);
+        let outcome = if has_nextest() {
+            let filter = format!("package({name}) & test(loom)");
+            nextest(with_nextest(&all, &["--no-fail-fast", "--no-tests=pass", "-E", &filter]))?
         } else {
-            command.arg("loom");
-        }
-        let outcome = if with_nextest { nextest(command)? } else { libtest(command)? };
+            libtest(with_loom(&["test", "-p", name, "--lib", "--tests", "--no-fail-fast", "loom"]))?
+        };
         if outcome.count.passed + outcome.count.failed == 0 && outcome.trouble.is_none() {
             // A model that is never run is worse than none: it looks like a proof.
             total.trouble = Some(format!("{name} has loom models, but none ran"));
@@ -58,9 +56,12 @@ pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
 
 /// Builds the models as [`loom`] will, and runs none: no other step compiles with this flag.
 pub(super) fn build_loom() -> Result<()> {
-    let with_nextest = has_nextest();
-    for package in modelled()? {
-        sh::run(models(&package.name, with_nextest).arg("--no-run"))?;
+    let all = modelled()?;
+    if has_nextest() {
+        return sh::run(&mut with_nextest(&all, &["--no-run"]));
+    }
+    for package in &all {
+        sh::run(&mut with_loom(&["test", "-p", &package.name, "--lib", "--tests", "--no-run"]))?;
     }
     Ok(())
 }
@@ -83,13 +84,21 @@ fn modelled() -> Result<Vec<packages::Package>> {
     Ok(packages)
 }
 
-/// The command that builds a package's models and runs them, in a folder of its own: the flag
-/// changes every crate's fingerprint.
-fn models(package: &str, with_nextest: bool) -> Command {
-    let mut command = match with_nextest {
-        true => sh::cargo(["nextest", "run", "--release", "-p", package, "--lib"]),
-        false => sh::cargo(["test", "--release", "-p", package, "--lib", "--tests"]),
-    };
+/// Names all packages, also where one's models run: what they share is then compiled once, with
+/// the features that all of them want.
+fn with_nextest(packages: &[packages::Package], arguments: &[&str]) -> Command {
+    let mut command = with_loom(&["nextest", "run", "--lib"]);
+    for package in packages {
+        command.args(["-p", &package.name]);
+    }
+    command.args(arguments);
+    command
+}
+
+/// A command of cargo's that builds models, in a folder of its own: the flag changes every crate's
+/// fingerprint.
+fn with_loom(arguments: &[&str]) -> Command {
+    let mut command = sh::cargo(arguments);
     command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace::target_dir().join("loom"));
     command
 }
@@ -102,7 +111,8 @@ impl Count {
     }
 }
 
-fn has_nextest() -> bool {
+/// Without it `cargo test` runs the tests.
+pub(crate) fn has_nextest() -> bool {
     sh::which("cargo-nextest").is_some() || sh::output(&mut sh::cargo(["nextest", "--version"])).is_some()
 }
 
