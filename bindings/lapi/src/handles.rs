@@ -166,9 +166,14 @@ pub(crate) fn live_or_ending(handle: lapi_handle_t) -> Result<&'static Instance,
     })
 }
 
-/// The instance behind a context that calls a hook. `None` while it is being set up.
+/// The instance behind a context that calls a hook, also while it is being ended: until its last
+/// thread has ended, messages arrive. `None` while it is being set up.
 pub(crate) fn of_context(context: &Context) -> Option<&'static Instance> {
-    live(slot(context.number() + 1).handle.load(Ordering::Relaxed)).ok()
+    let slot = slot(context.number() + 1);
+    match slot.handle.load(Ordering::Relaxed) {
+        0 => live_or_ending(slot.ending.load(Ordering::Relaxed)).ok(),
+        handle => live_or_ending(handle).ok(),
+    }
 }
 
 /// What handlers of a context are given to name it.

@@ -45,8 +45,8 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, flags, flood, handlers, held, huge, incomplete, init_info, interrupts, itself,
-    late, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, threads, transfers, vector_replies,
+    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, fence_after_end, flags, flood, free_at_once, handlers, held, huge, incomplete, init_info, interrupts, itself,
+    late, late_again, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, put_off, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, term_traffic, threads, transfers, vector_replies,
     vectors, watches, xfer,
 }
 
@@ -65,9 +65,9 @@ mod rdma {
     }
 
     programs_over_rdma! {
-        atomics, attributes, collectives, copies, ended, errors, exhausted, flags, handlers, held, huge, incomplete,
+        atomics, attributes, collectives, copies, ended, errors, exhausted, fence_after_end, flags, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
-        random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, threads, transfers,
+        put_off, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, term_traffic, threads, transfers,
         vector_replies, vectors, watches, xfer,
     }
 }

@@ -125,7 +125,8 @@ impl Locked<'_> {
             let up = self.peers[peer].state == PeerState::Up;
             // Tasks without contact with this one won't miss it.
             if up && peer != self.shared().task && self.has_contact(peer) {
-                self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
+                let done = self.peers[peer].arrived.next();
+                self.reply_packet(peer, &Header::new(Kind::Goodbye, done, 0), &[]);
             }
         }
         self.peers.parted = true;

@@ -9,12 +9,16 @@ use crate::error::{Error, Result};
 use crate::status::Awaiting;
 use crate::sync::Ordering;
 use crate::transport::PeerId;
+use std::cell::Cell;
 use std::time::Instant;
 
 /// Looks that find nothing before the links that can't be armed are left to the progress thread.
 /// Acknowledgements count as nothing: a look takes one that was put off, and another one what came
 /// meanwhile.
 const LOOKS_IN_VAIN: u32 = 3;
+
+/// Looks whether a wait is over for each look at the clock, if the wait has a deadline.
+const CLOCK: u32 = 8;
 
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in
 /// registers.
@@ -233,9 +237,17 @@ impl Locked<'_> {
         mut done: impl FnMut(&mut Self) -> bool,
     ) -> bool {
         let mut published = PublishedWait::default();
-        let done = self.wait_published(&Awaited::of(awaiting), &mut published, deadline, &mut done);
+        let (mut asked, late) = (0_u32, Cell::new(false));
+        // Rounds that handle something don't look at the clock, and there may be no others.
+        let mut over = |locked: &mut Self| {
+            asked = asked.wrapping_add(1);
+            let is_late = || deadline.is_some_and(|deadline| deadline <= Instant::now());
+            late.set(asked.is_multiple_of(CLOCK) && is_late());
+            late.get() || done(locked)
+        };
+        let ended = self.wait_published(&Awaited::of(awaiting), &mut published, deadline, &mut over);
         published.end(self);
-        done
+        ended && (!late.get() || done(self))
     }
 
     fn wait_published(

@@ -87,6 +87,12 @@ impl<C> HandlerTable<C> {
         *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
     }
 
+    /// No message waits for its handler any more: the next one that finds none is the first again.
+    #[cold]
+    pub(crate) fn nothing_waits(&self) {
+        *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
     /// Whether something may still be registered at an index.
     #[cold]
     pub(crate) fn may_come(&self, index: u64) -> bool {

@@ -171,7 +171,7 @@ impl Locked<'_> {
             Kind::Regions => self.regions_asked(source),
             Kind::Region => self.region_told(source, header),
             Kind::Recall => self.recall_arrived(source, header),
-            Kind::Goodbye => self.peer_ended(source),
+            Kind::Goodbye => self.peer_ended(source, header.message),
             Kind::Epoch => self.epoch_arrived(source, header.message, header.subject),
         }
     }
@@ -467,6 +467,9 @@ impl Locked<'_> {
                 self.other_arrived(source, &header, rest, &packet);
                 self.dispatching -= 1;
             }
+        }
+        if self.receiving.dropped.is_empty() {
+            self.shared().handlers.nothing_waits();
         }
     }
 }

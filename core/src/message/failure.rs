@@ -42,7 +42,7 @@ impl Context {
         state.end_epoch(target);
         self.shared.windows[target as usize].close();
         state.peers.unacknowledged.retain(|p| *p != target);
-        state.receiving.reassemblies.forget_peer(target);
+        state.receiving.forget_peer(target);
         locked.give_up(target);
         let p = &mut locked.peers[target];
         p.confirmed = p.numbered;
@@ -127,7 +127,8 @@ impl Locked<'_> {
             datagrams.purge(peer);
         }
         state.unsettle(peer);
-        let interrupted = state.receiving.reassemblies.forget_peer(peer);
+        let interrupted =
+            if ended { state.receiving.end_peer(peer) } else { state.receiving.forget_peer(peer) };
         let pending = self.give_up(peer);
         self.tell_watch(peer);
         if ended && (pending == 0 && interrupted == 0 || self.peers.parted) {
@@ -140,7 +141,7 @@ impl Locked<'_> {
         self.shared().wake_sleepers();
     }
 
-    /// Ends everything under way with a peer; returns how much that was.
+    /// Ends everything under way to a peer; returns how much that was.
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
         let mut recalled = Vec::new();
         let landing = self.note_landing(peer);
@@ -150,10 +151,12 @@ impl Locked<'_> {
         } else {
             self.end_loans(peer);
         }
+        if self.receiving.dropped.is_empty() {
+            self.shared().handlers.nothing_waits();
+        }
         let state = &mut **self;
         let operations = state.operations.drain_peer(peer);
         let mut ours = state.sending.drop_peer(peer);
-        state.receiving.drop_peer(peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
         let zero_copy = state.sending.zero_copy.forget_peer(peer);
         state.forget_regions(peer);
@@ -182,7 +185,7 @@ impl Locked<'_> {
         if let Some((_, datagrams)) = state.engine_to(peer) {
             datagrams.drop_unsent(peer);
         }
-        let interrupted = state.receiving.reassemblies.forget_peer(peer);
+        let interrupted = state.receiving.forget_peer(peer);
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
@@ -222,8 +225,12 @@ impl Locked<'_> {
         p.answered.restart(p.next_operation);
     }
 
-    /// A peer has terminated its context in good order.
-    pub(crate) fn peer_ended(&mut self, peer: PeerId) {
+    /// A peer has terminated its context in good order, after it had done so many of this task's
+    /// messages, from the first on.
+    pub(crate) fn peer_ended(&mut self, peer: PeerId, done: u32) {
+        if self.peers[peer].state == PeerState::Up {
+            self.farewell_confirms(peer, done);
+        }
         let p = &mut self.peers[peer];
         p.farewell = true;
         if p.state == PeerState::Up {

@@ -170,6 +170,22 @@ impl Locked<'_> {
 
     pub(crate) fn fence_reply_arrived(&mut self, source: PeerId, upto: u64) {
         self.gave_sign_of_life(source);
+        self.confirm(source, upto);
+    }
+
+    /// A peer says in its farewell how many of this task's messages it has done, of which it can
+    /// answer no fence any more. The number has 32 bits.
+    pub(super) fn farewell_confirms(&mut self, source: PeerId, done: u32) {
+        let peer = &self.peers[source];
+        // A farewell is taken whatever epochs are agreed, and may count messages of a former one.
+        if peer.epochs.settled {
+            let further = done.wrapping_sub(peer.confirmed as u32);
+            self.confirm(source, peer.confirmed + u64::from(further));
+        }
+    }
+
+    /// The first `upto` messages to a peer are done.
+    fn confirm(&mut self, source: PeerId, upto: u64) {
         let peer = &mut self.peers[source];
         if (peer.confirmed..=peer.numbered).contains(&upto) {
             peer.confirmed = upto;

@@ -93,17 +93,11 @@ impl Locked<'_> {
             && self.may_copy(len, user_header, origin)
     }
 
-    /// Copies a message that is about to go out later, and notifies whoever waits for its buffer.
-    pub(super) fn copy_out(
-        &mut self,
-        peer: PeerId,
-        source: &mut TrustedSource,
-        origin: &mut Notify,
-    ) -> Box<[u8]> {
+    /// Copies a message that is about to go out later: its buffer is free.
+    pub(super) fn copy_out(&mut self, source: &mut TrustedSource) -> Box<[u8]> {
         // SAFETY: the copy lives as long as the message, which keeps it beside its source.
         let copy = self.out(|_| unsafe { source.become_copy() });
         self.sending.copies += 1;
-        std::mem::take(origin).notify(self, peer, Ok(()));
         copy
     }
 

@@ -136,7 +136,31 @@ impl Locked<'_> {
         // SYNC: Release: the message that counts follows the data; it pairs with the target's
         // Acquire of the packet.
         fence(Ordering::Release);
-        self.count_remote(target, target_counter, completion);
+        if self.may_not_wait(target) || self.peers[target].state != PeerState::Up {
+            self.count_remote(target, target_counter, completion);
+        } else {
+            self.count_remote_in_turn(target, target_counter, completion);
+        }
+    }
+
+    /// [`count_remote`](Self::count_remote) for a call of the program, which waits until there is
+    /// room for the message: copies are made faster than their counters count.
+    fn count_remote_in_turn(&mut self, target: PeerId, counter: u64, completion: Notify) {
+        let mut header = Header::new(Kind::Counter, 0, 0).with_target_counter(counter);
+        let mut operation = 0;
+        if !completion.is_none() {
+            if let Err(error) = self.wait_for_operation_slot(target) {
+                return completion.notify(self, target, Err(error));
+            }
+            operation = self.insert_completion(target, completion);
+            header = header.with_completion(operation);
+        }
+        if let Err(error) = self.send_request(target, header, &[], 0)
+            // Otherwise the loss of the peer has ended it, and told.
+            && let Some(operation) = self.operations.remove(operation)
+        {
+            operation.completion.notify(self, target, Err(error));
+        }
     }
 
     /// Counts a counter of the target's by message. `completion` is told when that has been done.

@@ -2,12 +2,15 @@
 //! memory in any way, and how it fares with numbers and farewells.
 
 use crate::Context;
+use crate::HandlerId;
 use crate::buffers::Direction;
 use crate::completion::Notify;
 use crate::counter::Counter;
 use crate::error::{Access, Error, Reason, Refusal};
+use crate::handlers::{Delivery, Incoming};
 use crate::message::{Operation, Waiting};
 use crate::stats::Path;
+use crate::status::Awaiting;
 use crate::transport::{
     Attributes, Caps, Declaration, Event, EventKind, Host, Limits, NoWaiter, OpenParams, PeerId, RawSlice,
     RemoteAddr, Status, Transport, TransportError, Usage,
@@ -17,7 +20,7 @@ use lapis_patience::Patience;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Brings this task's messages back to it, but carries neither puts nor their packets.
 #[derive(Default)]
@@ -139,6 +142,26 @@ fn what_a_task_has_not_answered_ends_with_its_farewell() {
 }
 
 #[test]
+fn a_wait_ends_at_its_deadline_however_much_arrives_meanwhile() {
+    let context = alone();
+    // Each message sends the next one.
+    let again = |context: &Context, _: &Incoming<'_>| {
+        context.send(0, HandlerId(1), &[], &[]).expect("one more");
+        Delivery::bury()
+    };
+    context.set_handler(HandlerId(1), again).unwrap();
+    context.send(0, HandlerId(1), &[], &[]).unwrap();
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    let deadline = Some(Instant::now() + Duration::from_millis(50));
+    let mut asked = false;
+    let ended = context.locked().wait_before(Awaiting::End, deadline, |_| {
+        asked = patience.is_over();
+        asked
+    });
+    assert!(!ended && !asked, "the wait goes on as long as messages come");
+}
+
+#[test]
 fn a_put_by_a_direct_copy_is_complete_when_its_target_has_counted() {
     let context = alone();
     let (at_target, complete) = (Counter::default(), Counter::default());
@@ -170,7 +193,7 @@ fn who_has_terminated_its_context_is_not_resumed_and_its_memory_is_out_of_reach(
     let place = data.as_ptr().expose_provenance() as u64;
     assert!(context.direct(0, place, 8).is_some());
     let mut locked = context.locked();
-    locked.peer_ended(0);
+    locked.peer_ended(0, 0);
     drop(locked);
     assert!(context.direct(0, place, 8).is_none());
     context.purge(0).unwrap();

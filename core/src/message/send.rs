@@ -71,10 +71,12 @@ impl Locked<'_> {
                         self.sending.heads += 1;
                     }
                 }
-                self.free_buffer(&mut out, first, user_header.len());
+                let free = self.free_buffer(&mut out, first, user_header.len());
                 if !self.pushed_at_once(&mut out) {
                     self.queue_outgoing(out);
                 }
+                // Only now: whoever is told may wait for this very message.
+                free.notify(self, target, Ok(()));
                 Ok(())
             }
             Err(e) => {
@@ -84,16 +86,20 @@ impl Locked<'_> {
         }
     }
 
-    /// Copies what is not out of a message whose buffer is to be free when the call returns.
-    /// `first`: how much its first packet took, or would have taken.
+    /// Copies what is not out of a message whose buffer is to be free when the call returns, and
+    /// says who is to be told. `first`: how much its first packet took, or would have taken.
     #[inline(always)]
-    fn free_buffer(&mut self, out: &mut Outgoing, first: u64, user_header: usize) {
+    fn free_buffer(&mut self, out: &mut Outgoing, first: u64, user_header: usize) -> Notify {
         let len = out.source.len();
         // Whoever sends what fits one packet finds the buffer free.
         let fits = out.head.is_some() && first == len;
-        if fits || self.may_copy(len, user_header, &out.origin) {
-            out.copy = Some(self.copy_out(out.peer, &mut out.source, &mut out.origin));
+        // A call that waits for its buffer, and can't wait in a handler.
+        let at_once = matches!(out.origin, Notify::Raise(_)) && self.dispatching > 0;
+        if fits || at_once || self.may_copy(len, user_header, &out.origin) {
+            out.copy = Some(self.copy_out(&mut out.source));
+            return std::mem::take(&mut out.origin);
         }
+        Notify::None
     }
 
     /// Sends a packet without data that asks for something: `operation` waits for the answer, and

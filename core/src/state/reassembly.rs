@@ -3,6 +3,7 @@
 use crate::buffers::TrustedDestination;
 use crate::handlers::{CompletionHandler, Run};
 use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
 use rustc_hash::FxHashMap;
 
 /// Fragments kept before their message's first packet has come, per context. The packet engine
@@ -148,16 +149,34 @@ impl<C> Reassemblies<C> {
         early
     }
 
-    pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
+    /// The number of a message whose first packet is put off, if all of it is here.
+    pub(super) fn whole_message(&self, peer: PeerId, first: &[u8]) -> Option<u32> {
+        let (header, rest) = Header::parse(first).ok()?;
+        let data = rest.len().saturating_sub(header.user_header.into());
+        let fragments = self.early.get(&(peer, header.message)).map_or(&[][..], |kept| &kept.fragments);
+        let here = fragments.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() + data;
+        let whole = match header.kind {
+            Kind::Am => true,
+            Kind::AmFirst => here as u64 >= header.total,
+            // The data lies at its origin.
+            _ => false,
+        };
+        whole.then_some(header.message)
+    }
+
+    /// Drops messages of a peer's, but for what came of those that have not begun, if they are
+    /// named. Returns how many had begun.
+    pub(super) fn forget_peer(&mut self, peer: PeerId, kept: &[u32]) -> usize {
         let latest = self.latest.take_if(|((p, _), _)| *p == peer);
         let before = self.others.len();
         self.others.retain(|(p, _), _| *p != peer);
         let early_count = &mut self.early_count;
-        self.early.retain(|(p, _), kept| {
-            if *p == peer {
-                *early_count -= kept.fragments.len();
+        self.early.retain(|(p, message), early| {
+            let stays = *p != peer || kept.contains(message);
+            if !stays {
+                *early_count -= early.fragments.len();
             }
-            *p != peer
+            stays
         });
         before - self.others.len() + usize::from(latest.is_some())
     }
@@ -198,7 +217,7 @@ mod tests {
         assert_eq!(taken, expected);
         assert_eq!(reassemblies.early_room(), taken.len());
         assert!(reassemblies.take_early((1, 8)).is_empty() && reassemblies.take_early((9, 9)).is_empty());
-        reassemblies.forget_peer(1);
+        reassemblies.forget_peer(1, &[]);
         assert_eq!(kept(&reassemblies), MAX_EARLY - reassemblies.early_room());
         assert_eq!(reassemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
         assert_eq!(reassemblies.early_room(), MAX_EARLY);
@@ -225,7 +244,7 @@ mod tests {
         let positions: Vec<u64> = reassemblies.take_early(put_off).iter().map(|early| early.0).collect();
         assert_eq!(positions, (0..2 * MAX_EARLY as u64).collect::<Vec<_>>());
         assert_eq!(reassemblies.early_room(), MAX_EARLY - 1);
-        reassemblies.forget_peer(1);
+        reassemblies.forget_peer(1, &[]);
         assert_eq!(reassemblies.early_room(), MAX_EARLY);
     }
 }

@@ -68,11 +68,30 @@ impl<C> Receiving<C> {
         self.pulls.len() | self.dropped.len() | self.unaccepted.len()
     }
 
-    /// Drops what has come of a peer's, but for messages that are being put together, and for what
-    /// a transport may still write to.
-    pub(crate) fn drop_peer(&mut self, peer: PeerId) {
+    /// Drops what has come of a peer's, but for what a transport may still write to. Returns how
+    /// many messages had begun to be put together.
+    pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
         self.pulls.retain(|pull| pull.peer != peer);
         self.dropped.retain(|(from, _)| *from != peer);
         self.unaccepted.retain(|(from, _)| *from != peer);
+        self.reassemblies.forget_peer(peer, &[])
+    }
+
+    /// The same where the peer has ended in good order: messages that are here as a whole, and are
+    /// put off, are still handled. Returns how many others had begun.
+    pub(crate) fn end_peer(&mut self, peer: PeerId) -> usize {
+        let Self { reassemblies, pulls, dropped, .. } = self;
+        let begun = pulls.len() + dropped.len();
+        pulls.retain(|pull| pull.peer != peer);
+        let mut whole = Vec::new();
+        dropped.retain(|(from, packet)| {
+            if *from != peer {
+                return true;
+            }
+            let number = reassemblies.whole_message(peer, packet);
+            whole.extend(number);
+            number.is_some()
+        });
+        begun - pulls.len() - dropped.len() + reassemblies.forget_peer(peer, &whole)
     }
 }

@@ -37,7 +37,7 @@ impl SequenceWindow {
 
     /// The first message that is not done.
     #[inline(always)]
-    fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         self.front as u32
     }
 

@@ -68,8 +68,13 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     };
     let instance = reservation.publish(instance);
     // Only now: a handler that runs at once must find the handle in use.
-    if *config.interrupt.get() {
-        instance.context.set_interrupts(true).map_err(failed)?;
+    if *config.interrupt.get()
+        && let Err(error) = instance.context.set_interrupts(true)
+    {
+        let code = failed(error);
+        // The program has no handle to do so.
+        end(instance.handle)?;
+        return Err(code);
     }
     attention::at_init(instance, &config);
     leave_at_exit();
@@ -214,19 +219,23 @@ fn leave_at_exit() {
 pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
     cold("LAPI_Term", || {
         drop(handles::get(hndl)?);
-        let context = &handles::live(hndl)?.context;
-        // A context that can't end now stays in use, and whoever holds its lock can use the handle
-        // until it is given back.
-        context.lock_to_end().map_err(failure::of_wait("LAPI_Term"))?;
-        let withdrawn = handles::withdraw(hndl);
-        context.unlock();
-        let instance = withdrawn?;
-        if let Err(error) = context.terminate() {
-            handles::restore(instance);
-            return Err(failure::of_wait("LAPI_Term")(error));
-        }
-        instance.blocks.clear();
-        handles::retire(instance);
-        Ok(())
+        end(hndl)
     })
+}
+
+fn end(hndl: lapi_handle_t) -> Outcome {
+    let context = &handles::live(hndl)?.context;
+    // A context that can't end now stays in use, and whoever holds its lock can use the handle
+    // until it is given back.
+    context.lock_to_end().map_err(failure::of_wait("LAPI_Term"))?;
+    let withdrawn = handles::withdraw(hndl);
+    context.unlock();
+    let instance = withdrawn?;
+    if let Err(error) = context.terminate() {
+        handles::restore(instance);
+        return Err(failure::of_wait("LAPI_Term")(error));
+    }
+    instance.blocks.clear();
+    handles::retire(instance);
+    Ok(())
 }
