@@ -79,9 +79,11 @@ impl Context {
             origin: done.notify(),
             completion: Notify::None,
         };
+        // A handler that runs in line can't wait until the data is fetched: it sends a copy.
+        let bulk = if self.may_wait("send").is_ok() { Bulk::AsConfigured } else { Bulk::Avoid };
         // SAFETY: this call waits until the flag says that the source is free. Handlers come from
         // the table.
-        unsafe { self.am_send(message)? };
+        unsafe { self.am_send_by(message, bulk)? };
         self.settle(&done, target)
     }
 
@@ -122,7 +124,8 @@ impl Context {
     /// [error handler](crate::ContextBuilder::on_error).
     ///
     /// # Errors
-    /// `data` is longer than the memory; the target is down, or refuses.
+    /// `data` is longer than the memory; the target is down, or refuses; the call was made from
+    /// within a handler that runs inline, and the memory is not mapped here.
     #[inline(always)] // The compiler's heuristics would count the slow path as well.
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
@@ -139,6 +142,7 @@ impl Context {
 
     #[inline(never)]
     fn put_far(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
+        self.may_wait("put_bytes")?;
         let done = Flag::new();
         let args = PutArgs {
             target: to.task,
@@ -183,7 +187,8 @@ impl Context {
     /// Reads a task's memory into `into`.
     ///
     /// # Errors
-    /// `into` is longer than the memory; the target is down, or [refuses](Error::Refused).
+    /// `into` is longer than the memory; the target is down, or [refuses](Error::Refused); the call
+    /// was made from within a handler that runs inline, and the memory is not mapped here.
     #[inline(always)]
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         self.usable()?;
@@ -200,6 +205,7 @@ impl Context {
 
     #[inline(never)]
     fn get_far(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
+        self.may_wait("get_bytes")?;
         let done = Flag::new();
         let args = GetArgs {
             target: from.task,
@@ -246,7 +252,8 @@ impl Context {
     ///
     /// # Errors
     /// `variable` is shorter than 8 bytes or not aligned to 8; the target is down, or
-    /// [refuses](Error::Refused).
+    /// [refuses](Error::Refused); the call was made from within a handler that runs inline, and the
+    /// variable is not mapped here.
     #[doc(alias = "FETCH_AND_ADD")]
     #[inline]
     pub fn fetch_add(&self, variable: RemoteMemory, operand: u64) -> Result<u64> {
@@ -318,6 +325,7 @@ impl Context {
 
     #[inline(never)]
     fn atomic_far(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
+        self.may_wait("an atomic operation")?;
         let mut previous = 0u64;
         let done = Flag::new();
         let args = RmwArgs {

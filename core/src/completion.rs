@@ -18,6 +18,11 @@ use std::ptr::NonNull;
 pub trait Completion: Send {
     /// The operation with `peer` ended: well, or with the reason why not.
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
+
+    /// Whether anybody learns from it why an operation failed. If not, the error handler is called.
+    fn hears_why(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnOnce(PeerId, Result<(), Error>) + Send> Completion for F {
@@ -143,7 +148,8 @@ impl<C> Notify<C> {
     /// Whether the reason for a failure would be delivered.
     pub(crate) fn hears_why(&self) -> bool {
         match self {
-            Self::Raise(_) | Self::Dyn(_) => true,
+            Self::Raise(_) => true,
+            Self::Dyn(completion) => completion.hears_why(),
             Self::Both(_, other) => other.hears_why(),
             Self::None | Self::Counter(_) | Self::Call { .. } => false,
         }

@@ -283,6 +283,23 @@ fn waiting_inside_a_header_handler_is_refused() {
 }
 
 #[test]
+fn messages_to_oneself_arrive_before_the_context_ends() {
+    let context = alone(false);
+    let (tell, told) = mpsc::channel();
+    context
+        .set_handler(HandlerId(5), move |_, _| {
+            tell.send(()).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    for _ in 0..100 {
+        context.send(0, HandlerId(5), &[], b"x").unwrap();
+    }
+    context.terminate().unwrap();
+    assert_eq!(told.try_iter().count(), 100);
+}
+
+#[test]
 fn a_terminated_context_refuses_calls_and_can_be_made_anew() {
     let context = alone(true);
     context.terminate().unwrap();

@@ -114,7 +114,9 @@ impl Locked<'_> {
     fn drain(&mut self) {
         self.ask_for_landings();
         self.wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
-            !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
+            let to_myself = locked.links.self_pending > 0;
+            !(locked.has_work() || to_myself || locked.operations.holds_buffers())
+                && locked.shared().completions.is_idle()
         });
     }
 

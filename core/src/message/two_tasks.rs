@@ -2,9 +2,13 @@
 //! engines.
 
 use crate::Context;
+use crate::HandlerId;
 use crate::bootstrap::{Bootstrap, BootstrapError, JobInfo, Origin};
+use crate::context::RemoteMemory;
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests as wire;
+use crate::error::Error;
+use crate::handlers::Delivery;
 use crate::message::packet::tests::own;
 use crate::transport::Link;
 use std::time::Duration;
@@ -23,6 +27,27 @@ pub(crate) fn pair() -> (Context, Link, Datagrams) {
         .unwrap();
     let (link, far) = wire::end_of(1, 1, None);
     (context, link, far)
+}
+
+#[test]
+fn a_handler_in_line_gets_an_error_where_a_call_would_wait_and_sends_a_copy_of_long_data() {
+    let (context, _link, _far) = pair();
+    let (tell, told) = std::sync::mpsc::channel();
+    context
+        .set_handler(HandlerId(1), move |context, _| {
+            let far = RemoteMemory { task: 1, addr: 64, len: 8 };
+            tell.send(context.get_bytes(far, &mut [0; 8])).unwrap();
+            tell.send(context.fetch_add(far, 1).map(|_| ())).unwrap();
+            assert!(context.send(1, HandlerId(2), &[], &vec![7; 1 << 20]).is_ok());
+            Delivery::bury()
+        })
+        .unwrap();
+    context.send(0, HandlerId(1), &[], &[]).unwrap();
+    while context.progress().unwrap().events > 0 {}
+    for outcome in told.try_iter().take(2) {
+        assert!(matches!(outcome, Err(Error::NotAllowed { .. })), "{outcome:?}");
+    }
+    assert_eq!(context.locked().sending.copies, 1, "the message goes out later");
 }
 
 /// A job of two tasks of which the other one, whose epoch is 1, is played by the test.

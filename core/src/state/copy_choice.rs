@@ -8,8 +8,10 @@
 //! those that follow.
 
 use crate::buffers::Direction;
-use crate::completion::Notify;
+use crate::completion::{Completion, Notify};
+use crate::error::Error;
 use crate::sync::{AtomicU32, Ordering};
+use crate::transport::PeerId;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -110,16 +112,23 @@ impl Timed {
     /// Joins a notification of the transfer's end. One that is more than a counter stays as it is,
     /// and the transfer does not count.
     pub(crate) fn with<C>(self, other: Notify<C>) -> Notify<C> {
-        let done = move |_, outcome: Result<(), crate::Error>| {
-            if outcome.is_ok() {
-                self.done();
-            }
-        };
         match other {
-            Notify::None => Notify::Dyn(Box::new(done)),
-            Notify::Counter(counter) => Notify::Both(counter, Box::new(Notify::Dyn(Box::new(done)))),
+            Notify::None => Notify::Dyn(Box::new(self)),
+            Notify::Counter(counter) => Notify::Both(counter, Box::new(Notify::Dyn(Box::new(self)))),
             other => other,
         }
+    }
+}
+
+impl Completion for Timed {
+    fn complete(self: Box<Self>, _: PeerId, outcome: Result<(), Error>) {
+        if outcome.is_ok() {
+            self.done();
+        }
+    }
+
+    fn hears_why(&self) -> bool {
+        false
     }
 }
 
@@ -156,6 +165,16 @@ mod tests {
             assert!(first.iter().all(|way| *way == Transport) && second.iter().all(|way| *way == Packets));
             assert!(rest.iter().all(|way| *way == chosen), "{packets:?}");
         }
+    }
+
+    #[test]
+    fn a_trial_is_nobody_who_hears_why_a_transfer_failed() {
+        let timed = || CopyChoice::default().next(Direction::Out, 100_000, true).1.expect("a trial");
+        assert!(!timed().with(Notify::<()>::None).hears_why());
+        let counter = crate::counter::Counter::default();
+        assert!(!timed().with(Notify::<()>::counter(&counter)).hears_why());
+        let told = Notify::<()>::Dyn(Box::new(|_: PeerId, _: Result<(), Error>| {}));
+        assert!(timed().with(told).hears_why());
     }
 
     #[test]
