@@ -27,6 +27,9 @@ pub(crate) struct Summary {
     pub(crate) leaves: Option<Mode>,
     /// Whether it or its callees have a CONTROL.
     pub(crate) control: bool,
+    /// IC and bytes of the first block that is no number of whole atoms and moves in the mode that
+    /// the routine is entered with.
+    loose: Option<(usize, i64)>,
     /// IC of the first GOSUB that leads to the greatest depth.
     pub(crate) deepest: Option<usize>,
 }
@@ -135,6 +138,10 @@ impl Scan<'_> {
             let body = &self.bodies[&entry];
             let Some(&(ic, instr)) = body.get(next) else {
                 on_stack.remove(&entry);
+                if entry == 0 {
+                    // A program is repeated as often as it is asked to.
+                    self.check_repeated(&sum)?;
+                }
                 done.insert(entry, sum);
                 continue;
             };
@@ -148,6 +155,7 @@ impl Scan<'_> {
                     active.push((to, 0, Summary { depth: 1, ..Summary::default() }));
                     continue;
                 };
+                self.check_call(&mut sum, callee, reps)?;
                 sum.call(callee, reps, offset, stride, ic).ok_or(Error::at(
                     ErrorCode::Other,
                     ic,
@@ -181,11 +189,38 @@ impl Scan<'_> {
         }
     }
 
-    fn check_atoms(&self, sum: &Summary, bytes: i64, ic: usize) -> Result<(), Error> {
-        if self.atom > 1 && matches!(sum.leaves, Some(Some(_))) && bytes % i64::from(self.atom) != 0 {
-            return Err(Error::at(ErrorCode::Atom, ic, Fault::SplitAtom { bytes, atom: self.atom }));
+    fn check_atoms(&self, sum: &mut Summary, bytes: i64, ic: usize) -> Result<(), Error> {
+        if self.atom > 1 && bytes % i64::from(self.atom) != 0 {
+            match sum.leaves {
+                Some(Some(_)) => return Err(self.split_atom((ic, bytes))),
+                Some(None) => {}
+                None => sum.loose = sum.loose.or(Some((ic, bytes))),
+            }
         }
         Ok(())
+    }
+
+    /// Blocks of a callee that move in the caller's mode, or in the one that the repetition before
+    /// has left.
+    fn check_call(&self, sum: &mut Summary, callee: &Summary, reps: i64) -> Result<(), Error> {
+        let Some(loose) = callee.loose.filter(|_| reps > 0) else { return Ok(()) };
+        match sum.leaves {
+            Some(Some(_)) => return Err(self.split_atom(loose)),
+            Some(None) => {}
+            None => sum.loose = sum.loose.or(Some(loose)),
+        }
+        if reps > 1 { self.check_repeated(callee) } else { Ok(()) }
+    }
+
+    fn check_repeated(&self, sum: &Summary) -> Result<(), Error> {
+        match (sum.loose, sum.leaves) {
+            (Some(loose), Some(Some(_))) => Err(self.split_atom(loose)),
+            _ => Ok(()),
+        }
+    }
+
+    fn split_atom(&self, (ic, bytes): (usize, i64)) -> Error {
+        Error::at(ErrorCode::Atom, ic, Fault::SplitAtom { bytes, atom: self.atom })
     }
 }
 

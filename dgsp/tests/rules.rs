@@ -58,6 +58,24 @@ fn each_rule_has_its_code_and_names_the_instruction() {
             ErrorCode::Atom,
             Some(4),
         ),
+        // In the mode of the caller, and in that of the repetition before.
+        (
+            ".atom_size 8\n.depth 2\n.size 3\n.rext 3\nm:\ncontrol operation=1\ngosub r\niterate m\n\
+             r:\ncopy 3@0\niterate r",
+            ErrorCode::Atom,
+            Some(4 + isa::GOSUB_SIZE + isa::ITERATE_SIZE),
+        ),
+        (
+            ".atom_size 8\n.size 3\n.rext 3\nm:\ncopy 3@0\ncontrol operation=1\niterate m",
+            ErrorCode::Atom,
+            Some(0),
+        ),
+        (
+            ".atom_size 8\n.depth 2\n.size 6\n.rext 3\nm:\ngosub r reps=2\ncontrol operation=-1\n\
+             iterate m\nr:\ncopy 3@0\ncontrol operation=1\niterate r",
+            ErrorCode::Atom,
+            Some(isa::GOSUB_SIZE + 4 + isa::ITERATE_SIZE),
+        ),
         ("m:\nmcopy 9223372036854775807@0 1@0\niterate m", ErrorCode::Other, Some(0)),
     ];
     for (source, code, at) in cases {
