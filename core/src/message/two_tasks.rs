@@ -10,7 +10,9 @@ use crate::datagrams::tests as wire;
 use crate::error::Error;
 use crate::handlers::Delivery;
 use crate::message::packet::tests::own;
+use crate::stats::Path;
 use crate::transport::Link;
+use crate::wire::{Encoded, Header, Kind};
 use std::time::Duration;
 
 /// Task 0, and task 1's end of the wire.
@@ -38,16 +40,25 @@ fn a_handler_in_line_gets_an_error_where_a_call_would_wait_and_sends_a_copy_of_l
             let far = RemoteMemory { task: 1, addr: 64, len: 8 };
             tell.send(context.get_bytes(far, &mut [0; 8])).unwrap();
             tell.send(context.fetch_add(far, 1).map(|_| ())).unwrap();
-            assert!(context.send(1, HandlerId(2), &[], &vec![7; 1 << 20]).is_ok());
+            assert!(context.send(1, HandlerId(2), &[], &vec![7; 8 << 20]).is_ok());
             Delivery::bury()
         })
         .unwrap();
-    context.send(0, HandlerId(1), &[], &[]).unwrap();
-    while context.progress().unwrap().events > 0 {}
-    for outcome in told.try_iter().take(2) {
+    let mut packet = Encoded::new();
+    let len = Header::new(Kind::Am, 0, 1).encode(&mut packet);
+    let mut locked = context.locked();
+    locked.dispatching += 1;
+    locked.packet_of_present(Path::Network, 1, packet.bytes(len));
+    locked.dispatching -= 1;
+    drop(locked);
+    let outcomes: Vec<_> = told.try_iter().collect();
+    assert_eq!(outcomes.len(), 2, "the handler has run");
+    for outcome in outcomes {
         assert!(matches!(outcome, Err(Error::NotAllowed { .. })), "{outcome:?}");
     }
     assert_eq!(context.locked().sending.copies, 1, "the message goes out later");
+    // Nobody takes it.
+    context.purge(1).unwrap();
 }
 
 /// A job of two tasks of which the other one, whose epoch is 1, is played by the test.
