@@ -43,7 +43,9 @@ impl Context {
         self.shared.windows[target as usize].close();
         state.peers.unacknowledged.retain(|p| *p != target);
         state.receiving.forget_peer(target);
+        locked.leave_regions(target);
         locked.give_up(target);
+        locked.drop_withdrawn();
         let p = &mut locked.peers[target];
         p.confirmed = p.numbered;
         p.answered.restart(p.next_operation);

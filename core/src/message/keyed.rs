@@ -153,9 +153,12 @@ impl Locked<'_> {
         self.drop_withdrawn();
     }
 
-    /// Tells peers that their regions are used no more, of those that were withdrawn and that no
-    /// transfer uses.
+    /// Tells peers that their regions are used no more, of those that were withdrawn, or left with
+    /// a purge, and that no transfer uses.
     pub(super) fn drop_withdrawn(&mut self) {
+        if !self.regions.left.is_empty() {
+            self.tell_left();
+        }
         if self.regions.withdrawn.is_empty() {
             return;
         }

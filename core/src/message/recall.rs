@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Both packets are sent and accepted in any epoch, because they name one operation of one
-//! incarnation. The loan also ends with the peer's process, with the loss of the peer, or with the
+//! incarnation. A third one says that a task that has purged its receiver uses none of its keys any
+//! more (`core/src/state/regions.rs`). The loan also ends with the peer's process, with the loss of the peer, or with the
 //! context.
 //!
 //! A C program learns that the memory is free only when its purge returns. So the purge waits for
@@ -36,9 +37,11 @@ use std::time::{Duration, Instant};
 /// that transports give transfers with a dead one to end.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// In the header's small number: a question, or its answer.
+/// In the header's small number: a question, or its answer; or that the sender uses no key of the
+/// receiver's regions any more.
 const ASKED: u16 = 0;
 const LEFT_ALONE: u16 = 1;
+const USES_NO_KEY: u16 = 2;
 
 impl Locked<'_> {
     /// Whether a peer that is given up lives, and might use what was lent to it.
@@ -72,11 +75,38 @@ impl Locked<'_> {
     /// A peer asks for what it has lent, or answers.
     pub(super) fn recall_arrived(&mut self, source: PeerId, header: &Header) {
         let operation = header.subject;
-        if header.user_header != ASKED {
-            self.loan_ended(source, operation);
-        } else if self.leave_alone(source, operation) {
-            self.loan_left_alone(source, operation);
-            self.drop_withdrawn();
+        match header.user_header {
+            ASKED if self.leave_alone(source, operation) => {
+                self.loan_left_alone(source, operation);
+                self.drop_withdrawn();
+            }
+            ASKED => {}
+            // Until it asks for regions again, which takes that it resumes this task.
+            USES_NO_KEY => self.regions.forget(source),
+            _ => self.loan_ended(source, operation),
+        }
+    }
+
+    /// A purged peer whose regions this task knows is told when no transfer uses them any more.
+    pub(super) fn leave_regions(&mut self, peer: PeerId) {
+        if self.peers[peer].regions.is_some()
+            && self.may_use_loans(peer)
+            && !self.regions.left.contains(&peer)
+        {
+            self.regions.left.push(peer);
+        }
+    }
+
+    /// Tells the purged peers whose regions no transfer uses any more.
+    pub(super) fn tell_left(&mut self) {
+        let State { regions, operations, .. } = &mut **self;
+        let over: Vec<PeerId> =
+            regions.left.extract_if(.., |peer| !operations.transfers_with(*peer)).collect();
+        for peer in over {
+            // One that was resumed learns of the purge by itself.
+            if self.peers[peer].state == PeerState::Purged {
+                self.say_of_loan(peer, 0, USES_NO_KEY);
+            }
         }
     }
 

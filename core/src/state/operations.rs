@@ -308,6 +308,11 @@ impl<C> Operations<C> {
         self.iter().any(|o| o.peer == peer && matches!(&o.waiting, Waiting::Transfer(t) if within(t)))
     }
 
+    /// Whether a transfer of ours with a peer has not ended.
+    pub(crate) fn transfers_with(&self, peer: PeerId) -> bool {
+        self.iter().any(|o| o.peer == peer && matches!(o.waiting, Waiting::Transfer(_)))
+    }
+
     /// The put of ours that a peer has asked for, by its operation.
     pub(crate) fn put_for(&mut self, peer: PeerId, asked_by: u64) -> Option<u64> {
         let asked =

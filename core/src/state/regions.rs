@@ -18,6 +18,9 @@
 //! Each announcement is answered. So a region is taken back when nobody uses its key any more; it
 //! is not said to be gone before it is known, whatever order packets take; and a listener that
 //! answers nothing is told of a few regions only, however many come and go meanwhile.
+//!
+//! A listener that purges the owner answers nothing more. When its last transfer with the owner has
+//! ended it says so by a `Recall` packet, which is valid in any epoch; then it is no listener.
 
 use crate::transport::PeerId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +117,8 @@ pub(crate) struct Regions {
     next: u64,
     /// Peers' regions that are gone, and that transfers of ours still use.
     pub(crate) withdrawn: Vec<Withdrawn>,
+    /// Peers that were purged, and some of whose regions transfers of ours still use.
+    pub(crate) left: Vec<PeerId>,
     /// The program has been told that a transport can't register memory.
     pub(crate) warned: bool,
     /// It has been told that memory is taken back before all have answered.

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         "put-and-wait" => by_key::put_and_wait(),
         "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
         "stale-key" => stale_keys::stale_key(&detail, arguments.next().unwrap_or_default().as_ref()),
+        "purged-owner" => stale_keys::purged_owner(&detail, arguments.next().unwrap_or_default().as_ref()),
         "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),
         "refused" => refused::refused(),

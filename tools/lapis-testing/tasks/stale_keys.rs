@@ -166,6 +166,42 @@ fn use_old_key(job: &Job<'_>, (leaving, left): (&Path, &Path)) -> Result<()> {
     job.context.wait_counter(&ended, 1).map(drop)
 }
 
+/// The owner takes memory back when the other task, which knows the key, has purged it for good;
+/// with `putting` while a put of that task's is under way, which has to end first.
+pub(crate) fn purged_owner(how: &str, directory: &Path) -> Result<()> {
+    let [purged, over] = ["purged", "over"].map(|name| directory.join(name));
+    let context = lapis::builder().on_error(|_, _, _| true).init()?;
+    let (given, at) = give(&context, "register")?;
+    let mine = RemoteMemory { task: context.task(), addr: address(at), len: LEN as u64 };
+    let far = exchange(&context, mine)?;
+    let peer = if context.task() == OWNER { OTHER } else { OWNER };
+    learn_keys(&context, far[peer as usize], 8)?;
+    context.gfence()?;
+    if context.task() == OTHER {
+        let (data, ended) = (filled(OTHER, LEN), Counter::new(0));
+        if how == "putting" {
+            begin_put(&context, far[OWNER as usize], data.as_ptr(), &ended)?;
+        }
+        context.purge(OWNER)?;
+        note(&purged);
+        // It answers while it waits, and ends when the put has.
+        context.terminate()?;
+        note(&over);
+    } else {
+        await_note(&purged);
+        // The purge is not known here yet: the key of this one is announced.
+        drop(give(&context, "register")?);
+        drop(given);
+        // SAFETY: leaked memory, which is this task's own again.
+        unsafe { at.as_ptr().write_bytes(OWN, LEN) };
+        context.wait_until(|| over.exists())?;
+        assert!(copy(at).iter().all(|byte| *byte == OWN), "something came later");
+        context.terminate()?;
+    }
+    println!("purged-owner: done");
+    Ok(())
+}
+
 fn note(file: &Path) {
     std::fs::write(file, "").expect("a file of the test's own");
 }

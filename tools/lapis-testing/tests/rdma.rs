@@ -90,6 +90,24 @@ fn memory_is_taken_back_when_nobody_uses_its_key_any_more() {
     }
 }
 
+/// What waits for the other task's answer in vain says so after the TIMEOUT.
+#[test]
+fn memory_is_taken_back_from_a_task_that_has_purged_its_owner_for_good() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for how in ["idle", "putting"] {
+            let folder = lapis_testing::scratch("purged-owner");
+            std::fs::create_dir_all(&folder).expect("a directory for notes");
+            let job = job(2, provider).var("LAPIS_INTERRUPT", "no").var("LAPIS_TIMEOUT", "30");
+            let job = job.var("LAPIS_LOG", "warn");
+            let ended = job.run(TASK, &["purged-owner", how, &folder.to_string_lossy()]);
+            let _ = std::fs::remove_dir_all(&folder);
+            let ended = ended.expect(0);
+            assert_eq!(ended.lines_with("purged-owner: done").len(), 2, "{provider}, {how}: {ended:?}");
+            assert!(!ended.err.contains("is taken back"), "{provider}, {how}: {ended:?}");
+        }
+    }
+}
+
 #[test]
 fn transfers_that_are_refused_for_a_while_all_end() {
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "by-key");
