@@ -37,6 +37,8 @@ pub(crate) struct Path {
     /// Whether libfabric has taken a message over it: connections, where the provider has such, are
     /// made by then.
     pub(crate) greeted: bool,
+    /// Since when a connection is being made, if messages should take it.
+    pub(crate) connecting: Option<Instant>,
     /// Puts may be under way that the peer's rail still carries out, until that is reopened.
     pub(crate) unsafe_puts: bool,
     /// The last that was tried over it has failed.
@@ -80,6 +82,7 @@ impl Path {
             address: address.into(),
             up,
             greeted: false,
+            connecting: None,
             unsafe_puts: false,
             failed: false,
             left: None,
@@ -99,13 +102,13 @@ impl Path {
     /// Nothing is sent over it from now on.
     pub(crate) fn leave(&mut self, now: Instant, failed: bool) {
         (self.up, self.greeted, self.left, self.failed) = (false, false, Some(now), failed);
-        (self.next_try, self.pause) = (now, FIRST_PAUSE);
+        (self.next_try, self.pause, self.connecting) = (now, FIRST_PAUSE, None);
     }
 
     /// It works again.
     pub(crate) fn take_back(&mut self) {
         (self.up, self.greeted, self.left, self.failed) = (true, true, None, false);
-        self.to_say = false;
+        (self.to_say, self.connecting) = (false, None);
     }
 
     /// It is being tried; the next time is later.

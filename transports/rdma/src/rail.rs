@@ -30,6 +30,8 @@ pub(crate) struct Rail {
     pub(crate) closed: bool,
     /// Whether it has failed and stays closed.
     pub(crate) broken: bool,
+    /// The user knows that a peer did not answer over it.
+    pub(crate) said_silent: bool,
     /// How often in a row no receive buffer could be posted where none was.
     pub(crate) refusals: u32,
     /// What has come.
@@ -66,6 +68,7 @@ impl Rail {
             life,
             closed,
             broken,
+            said_silent: false,
             refusals,
             received,
             batch,

@@ -3,6 +3,7 @@
 mod arrivals;
 #[cfg(test)]
 mod between;
+mod connecting;
 mod credits;
 mod failover;
 mod listening;
@@ -148,56 +149,6 @@ impl Rdma {
         }
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
         Ok((p.header(source, Kind::Message, len as u32), p.way()))
-    }
-
-    /// Has a connection made. While that is under way messages are refused, not kept: nobody need
-    /// call us once more after a message was accepted.
-    #[cold]
-    fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
-        let source = self.me.task;
-        self.meet(peer, true);
-        let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
-        if !p.path().up {
-            // The others are being tried.
-            self.refused = true;
-            return Err(Status::Again);
-        }
-        let head = p.header(source, Kind::Ack, 0);
-        let (rail, to) = p.way();
-        let r = &mut self.rails[rail];
-        match r.sender.greet(&mut r.endpoint, to, head) {
-            Ok(()) => {
-                let at = p.current;
-                p.paths[at].greeted = true;
-                Ok(())
-            }
-            Err(Refused::Busy) => {
-                self.refused = true;
-                Err(Status::Again)
-            }
-            Err(Refused::Failed(code)) => {
-                self.send_failed(peer, rail, code);
-                let is_down = self.peers.get(peer).is_none_or(|p| p.down);
-                Err(if is_down { Status::PeerDown } else { Status::Again })
-            }
-        }
-    }
-
-    /// The path to a peer fails before anything has come over it: whether another one takes its
-    /// place.
-    #[cold]
-    fn greet_on_another_rail(&mut self, peer: PeerId) -> bool {
-        let source = self.me.task;
-        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
-        let head = p.header(source, Kind::Ack, 0);
-        let rails = &mut self.rails;
-        let mut takes = |path: &Path| {
-            let r = &mut rails[path.rail];
-            !r.closed && path.left.is_none() && r.sender.greet(&mut r.endpoint, path.to, head) == Ok(())
-        };
-        let Some(rail) = p.paths.iter().find(|path| takes(path)).map(|path| path.rail) else { return false };
-        self.take_back(peer, rail);
-        true
     }
 
     /// Sends a message that is kept until it is known to have come.
@@ -347,19 +298,7 @@ impl Transport for Rdma {
         if self.peers.len() > CONNECTED_AT_ONCE {
             return Ok(true);
         }
-        let mut all = true;
-        for peer in 0..self.peers.len() as u32 {
-            let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_on_another_rail(peer);
-        }
-        self.check_paths();
-        self.digest();
-        self.spread_news();
-        let tasks = self.peers.len() as u32;
-        match (0..tasks).find_map(|peer| Some((peer, self.peers.get_mut(peer)?.why.take()?))) {
-            Some((peer, why)) => Err(TransportError::Unreachable(format!("task {peer} is lost: {why}"))),
-            None => Ok(all),
-        }
+        self.connect_all()
     }
 
     fn disconnect(&mut self, peer: PeerId) {

@@ -76,6 +76,14 @@ pub(super) struct Job {
 impl Job {
     /// `None` where there is no libfabric; says so.
     pub(super) fn open(count: u32, addresses: &'static str) -> Option<Self> {
+        let mut this = Self::before_connecting(count, addresses)?;
+        this.connect();
+        this.until("all paths are up", Self::step, Self::all_up);
+        Some(this)
+    }
+
+    /// The same of tasks that know each other's addresses, and have no connections.
+    pub(super) fn before_connecting(count: u32, addresses: &'static str) -> Option<Self> {
         let tasks: Vec<Rdma> = (0..count).map(|at| task(at, count, addresses)).collect::<Option<_>>()?;
         let n = count as usize;
         let mut this =
@@ -86,21 +94,26 @@ impl Job {
                 rdma.connect(peer as PeerId, card).expect("an address of this provider");
             }
         }
-        let mut connected = vec![false; n];
+        Some(this)
+    }
+
+    /// Makes the connections.
+    pub(super) fn connect(&mut self) {
+        let mut connected = vec![false; self.tasks.len()];
         let mut patience = Patience::with_myself(Duration::from_secs(60));
         while !connected.iter().all(|connected| *connected) {
             assert!(!patience.is_over(), "the tasks do not connect");
-            for (rdma, connected) in this.tasks.iter_mut().zip(&mut connected) {
+            for (rdma, connected) in self.tasks.iter_mut().zip(&mut connected) {
                 *connected = rdma.progress_connect().expect("nothing fails yet");
             }
         }
-        let all_up = |this: &mut Self| {
-            let n = this.tasks.len() as u32;
-            let mut peers = this.tasks.iter().flat_map(|rdma| (0..n).filter_map(|peer| rdma.peers.get(peer)));
-            peers.all(|p| p.paths.iter().all(|path| path.up))
-        };
-        this.until("all paths are up", |this| this.step(), all_up);
-        Some(this)
+    }
+
+    /// Whether every path carries messages, as far as its task knows.
+    pub(super) fn all_up(&mut self) -> bool {
+        let n = self.tasks.len() as u32;
+        let mut peers = self.tasks.iter().flat_map(|rdma| (0..n).filter_map(|peer| rdma.peers.get(peer)));
+        peers.all(|p| p.paths.iter().all(|path| path.up))
     }
 
     /// What one task sends another over one rail is answered with this error number from now on.

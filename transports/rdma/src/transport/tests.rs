@@ -3,7 +3,7 @@
 
 use super::Rdma;
 use super::loss::Sign;
-use super::rig::{Job, ONE, TWO};
+use super::rig::{Job, ONE, TWO, said};
 use crate::header::WINDOW;
 use crate::peers::Peer;
 use crate::slots::COUNT;
@@ -239,4 +239,21 @@ fn a_closed_rail_ends_no_sleep_whoever_has_its_descriptor() {
     job.tasks[0].renew(0, "a test");
     assert_eq!(job.tasks[0].bell.watched(), watched, "the new one has the place of the old one");
     drop(copy);
+}
+
+#[test]
+fn a_job_starts_on_the_rails_that_answer() {
+    let Some(mut job) = Job::before_connecting(2, TWO) else { return };
+    // Messages take the first path of each.
+    let rail = |job: &Job, task: usize| job.tasks[task].peers.get(1 - task as u32).map(|p| p.way().0);
+    let ends = [0, 1].map(|task| ((task, rail(&job, task).expect("a path")), 1 - task as u32));
+    ends.iter().for_each(|(from, to)| job.refuse(*from, *to, Some(BUSY)));
+    job.connect();
+    assert_eq!(said().len(), 2, "each task says it once");
+    assert!(job.send(0, 1) && job.send(1, 0));
+    job.until("messages over the other rail", Job::step, |job| job.got[0][1] + job.got[1][0] == 2);
+    assert!(!job.all_up());
+    ends.iter().for_each(|(from, to)| job.refuse(*from, *to, None));
+    job.until("the rail that answers now", Job::step, Job::all_up);
+    assert_eq!(said(), [""; 0], "nothing of that is news");
 }

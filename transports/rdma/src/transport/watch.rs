@@ -15,6 +15,8 @@ const QUIET: Duration = Duration::from_millis(10);
 /// So much later than another path one may answer, besides the time that what is under way on it
 /// takes.
 const GRACE: Duration = Duration::from_millis(5);
+/// So long a connection may take before all paths are asked.
+const CONNECTED: Duration = Duration::from_secs(1);
 /// After so long without any answer all are asked again: the peer computes.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// So long after a path was left its transfers may end by themselves.
@@ -121,7 +123,8 @@ impl Rdma {
         self.check_for_silence(peer, now);
         self.check_for_loss(peer, now);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
-        let unsettled = |path: &Path| !path.up || path.unsafe_puts || path.owed.is_some();
+        let connects = |path: &Path| path.connecting.is_some();
+        let unsettled = |path: &Path| !path.up || path.unsafe_puts || path.owed.is_some() || connects(path);
         p.is_owed() || p.is_behind() || p.paths.iter().any(unsettled) || self.stripes.wait_for(peer)
     }
 
@@ -170,7 +173,8 @@ impl Rdma {
     }
 
     fn check_for_silence(&mut self, peer: PeerId, now: Instant) {
-        let is_owed = self.peers.get(peer).is_some_and(Peer::is_owed);
+        let connects = |p: &Peer| p.path().connecting.is_some_and(|since| now >= since + CONNECTED);
+        let is_owed = self.peers.get(peer).is_some_and(|p| p.is_owed() || connects(p));
         let waits = is_owed || self.stripes.wait_for(peer);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         if !waits {
@@ -201,7 +205,11 @@ impl Rdma {
             let needed = Duration::from_secs_f64(2e-6 * time.min(1e7));
             silent(path) && now >= first + GRACE + needed
         };
-        if let Some(rail) = p.paths.iter().find(late).map(|path| path.rail) {
+        if let Some(path) = p.paths.iter().find(late) {
+            let (rail, connects) = (path.rail, path.connecting.is_some());
+            if connects {
+                self.say_silent(peer, rail);
+            }
             self.leave(peer, rail, "it is silent while others answer", Sign::Dead);
         }
     }
