@@ -249,7 +249,9 @@ fn a_job_starts_on_the_rails_that_answer() {
     let ends = [0, 1].map(|task| ((task, rail(&job, task).expect("a path")), 1 - task as u32));
     ends.iter().for_each(|(from, to)| job.refuse(*from, *to, Some(BUSY)));
     job.connect();
-    assert_eq!(said().len(), 2, "each task says it once");
+    // Whoever finds it first tells the other one, which may say nothing then.
+    let said_first = said();
+    assert!((1..=2).contains(&said_first.len()), "each task says it once at most: {said_first:?}");
     assert!(job.send(0, 1) && job.send(1, 0));
     job.until("messages over the other rail", Job::step, |job| job.got[0][1] + job.got[1][0] == 2);
     assert!(!job.all_up());
