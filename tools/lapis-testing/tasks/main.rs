@@ -11,6 +11,7 @@ mod loans;
 mod memory;
 mod refused;
 mod short_puts;
+mod slow_peers;
 mod stale_keys;
 mod talk;
 
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
         "stale-key" => stale_keys::stale_key(&detail, arguments.next().unwrap_or_default().as_ref()),
         "purged-owner" => stale_keys::purged_owner(&detail, arguments.next().unwrap_or_default().as_ref()),
+        "slow-peers" => slow_peers::slow_peers(detail.as_ref()),
         "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),
         "refused" => refused::refused(),

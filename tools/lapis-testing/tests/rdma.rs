@@ -108,6 +108,17 @@ fn memory_is_taken_back_from_a_task_that_has_purged_its_owner_for_good() {
     }
 }
 
+/// Over shm a message of this length keeps its buffer until its target looks.
+#[test]
+fn tasks_that_call_nothing_do_not_delay_messages_for_others() {
+    let folder = lapis_testing::scratch("slow-peers");
+    std::fs::create_dir_all(&folder).expect("a directory for notes");
+    let job = job(5, "shm").var("LAPIS_INTERRUPT", "no");
+    let ended = job.run(TASK, &["slow-peers", &folder.to_string_lossy()]);
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(ended.expect_quiet(0).sorted(), ["slow-peers: done"; 5]);
+}
+
 #[test]
 fn transfers_that_are_refused_for_a_while_all_end() {
     done(&job(2, "tcp;ofi_rxm").var("LAPIS_CHAOS", "again=0.3,seed=7"), 2, "by-key");

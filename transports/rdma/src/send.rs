@@ -39,6 +39,8 @@ pub(crate) struct Sender {
     buffers: Buffers,
     free: Vec<usize>,
     ways: Box<[Way]>,
+    /// Buffers that each peer's messages have.
+    taken: Box<[u16]>,
     /// Written, but not taken by libfabric yet: at most one for each peer, so that one that takes
     /// nothing leaves room for the others.
     waiting: VecDeque<usize>,
@@ -75,6 +77,7 @@ impl Sender {
             buffers,
             free: (0..COUNT).rev().collect(),
             ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
+            taken: vec![0; tasks as usize].into(),
             waiting: VecDeque::with_capacity(COUNT),
             inject: endpoint.inject_size().min(LONGEST_INJECTED),
             scratch: Box::new([0; LONGEST_INJECTED]),
@@ -89,9 +92,30 @@ impl Sender {
         !self.waiting.is_empty() && self.waiting.iter().any(|&index| self.ways[index].peer == peer)
     }
 
-    /// Whether a message to a peer would be taken now.
+    /// Whether a message to a peer would be given a buffer now.
     pub(crate) fn has_room_for(&self, peer: PeerId) -> bool {
-        !self.free.is_empty() && !self.waits_for(peer)
+        self.has_buffer_for(peer) && !self.waits_for(peer)
+    }
+
+    /// Whether one with a payload of so many bytes may be taken without a buffer.
+    pub(crate) fn may_inject(&self, peer: PeerId, len: usize) -> bool {
+        header::LEN + padded(len) <= self.inject && !self.waits_for(peer)
+    }
+
+    /// A peer has at most as many buffers as it leaves to others: however many peers take nothing,
+    /// there are some for one more.
+    #[inline]
+    fn has_buffer_for(&self, peer: PeerId) -> bool {
+        usize::from(self.taken[peer as usize]) < self.free.len()
+    }
+
+    /// A buffer is free again.
+    #[inline]
+    fn put_back(&mut self, index: usize) -> PeerId {
+        let peer = self.ways[index].peer;
+        self.taken[peer as usize] -= 1;
+        self.free.push(index);
+        peer
     }
 
     /// Whether nothing is under way as far as we can tell.
@@ -200,10 +224,11 @@ impl Sender {
         head: &Header,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
-        if self.waits_for(peer) {
+        if !self.has_room_for(peer) {
             return Err(Refused::Busy);
         }
         let Some(index) = self.free.pop() else { return Err(Refused::Busy) };
+        self.taken[peer as usize] += 1;
         // SAFETY: a free buffer is nobody else's; it has SIZE bytes.
         let out = unsafe { std::slice::from_raw_parts_mut(self.buffers.at(index), SIZE) };
         let length = head.length as usize;
@@ -218,7 +243,7 @@ impl Sender {
                 Ok(())
             }
             Err(code) => {
-                self.free.push(index);
+                self.put_back(index);
                 Err(Refused::Failed(code))
             }
             Ok(()) => Ok(()),
@@ -243,8 +268,7 @@ impl Sender {
             if posted.is_err_and(is_busy) {
                 self.waiting.push_back(index);
             } else if let Err(code) = posted {
-                self.free.push(index);
-                return Err((self.ways[index].peer, code));
+                return Err((self.put_back(index), code));
             }
         }
         Ok(())
@@ -252,14 +276,18 @@ impl Sender {
 
     /// Messages to a peer that libfabric has not taken yet are not sent any more.
     pub(crate) fn forget(&mut self, peer: PeerId) {
-        let Self { waiting, ways, free, .. } = self;
+        let Self { waiting, ways, .. } = self;
+        let mut ours = Vec::new();
         waiting.retain(|&index| {
             let other = ways[index].peer != peer;
             if !other {
-                free.push(index);
+                ours.push(index);
             }
             other
         });
+        for index in ours {
+            self.put_back(index);
+        }
     }
 
     /// Whether libfabric has messages to a peer that have not ended.
@@ -268,9 +296,16 @@ impl Sender {
         (0..COUNT).filter(mine).any(|index| !self.waiting.contains(&index))
     }
 
+    /// No buffer is left from now on.
+    #[cfg(test)]
+    pub(crate) fn exhaust(&mut self) {
+        self.free.clear();
+    }
+
     /// The endpoint is closed, and has left all buffers alone.
     pub(crate) fn reset(&mut self) {
         self.free = (0..COUNT).rev().collect();
+        self.taken.fill(0);
         self.waiting.clear();
     }
 
@@ -283,8 +318,7 @@ impl Sender {
     /// A send has ended, well or not: whose it was.
     pub(crate) fn ended(&mut self, context: *mut c_void) -> Option<PeerId> {
         let index = self.buffers.index_of(context)?;
-        self.free.push(index);
-        Some(self.ways[index].peer)
+        Some(self.put_back(index))
     }
 }
 

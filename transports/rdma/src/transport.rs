@@ -151,17 +151,19 @@ impl Rdma {
         Ok((p.header(source, Kind::Message, len as u32), p.way()))
     }
 
-    /// Sends a message that is kept until it is known to have come.
+    /// Sends a message that is kept until it is known to have come. `try_it`: even if there is no
+    /// buffer for it.
     fn send_kept_once(
         &mut self,
         peer: PeerId,
         header: Header,
         (rail, to): (usize, u64),
+        try_it: bool,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         let r = &mut self.rails[rail];
-        if !r.sender.has_room_for(peer) {
+        if !try_it && !r.sender.has_room_for(peer) {
             // Nothing is packed for it.
             self.refused = true;
             return Status::Again;
@@ -317,7 +319,9 @@ impl Transport for Rdma {
             Err(status) => return status,
         };
         if self.keeps_messages(peer) {
-            return self.send_kept_once(peer, header, (rail, to), |out| join(out, [head, body]));
+            // To join the parts in vain costs little.
+            let injects = self.rails[rail].sender.may_inject(peer, header.length as usize);
+            return self.send_kept_once(peer, header, (rail, to), injects, |out| join(out, [head, body]));
         }
         let outcome = match self.send_to_slot(peer, &header, (rail, to), [head, body]) {
             Ok(true) => Ok(()),
@@ -336,7 +340,7 @@ impl Transport for Rdma {
             Err(status) => return status,
         };
         if self.keeps_messages(peer) {
-            return self.send_kept_once(peer, header, (rail, to), pack);
+            return self.send_kept_once(peer, header, (rail, to), false, pack);
         }
         let r = &mut self.rails[rail];
         let outcome = r.sender.write(&mut r.endpoint, (peer, to), &header, pack);

@@ -1,9 +1,7 @@
 //! What an open endpoint's provider does in its own way, for who looks at a machine.
 
 use super::Endpoint;
-use crate::ffi::{
-    FI_DELIVERY_COMPLETE, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR,
-};
+use crate::ffi::{FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR};
 
 /// libfabric's names of the ways in which memory is registered.
 const MODES: [(u32, &str); 5] = [
@@ -22,9 +20,7 @@ impl Endpoint {
             MODES.iter().filter(|(bit, _)| mode & bit != 0).map(|(_, name)| *name).collect();
         let modes = if modes.is_empty() { "by keys and offsets of ours".to_owned() } else { modes.join(" ") };
         let order = if self.keeps_order() { "kept" } else { "not kept, so lost messages go unnoticed" };
-        // SAFETY: descriptions from libfabric have transmit attributes.
-        let flags = unsafe { (*self.info.first_mut().tx_attr).op_flags };
-        let done = match (self.is_one_sided(), flags & u64::from(FI_DELIVERY_COMPLETE) != 0) {
+        let done = match (self.is_one_sided(), self.delivers()) {
             (false, _) => "not used, the provider has none that suit",
             (true, true) => "done when delivered (FI_DELIVERY_COMPLETE)",
             (true, false) => "done when their last byte has been read back",

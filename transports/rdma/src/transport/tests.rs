@@ -227,6 +227,31 @@ fn what_finds_no_room_is_not_packed() {
     assert_eq!((send(&mut packed), packed), (Status::Again, 1), "the next one waits for it");
 }
 
+#[test]
+fn short_messages_need_no_buffer() {
+    let Some(mut job) = Job::open(2, TWO) else { return };
+    job.tasks[0].rails.iter_mut().for_each(|rail| rail.sender.exhaust());
+    let mut packed = 0;
+    let packs = job.tasks[0].am_packed(1, 8, &mut |_| packed += 1);
+    assert_eq!((packs, packed), (Status::Again, 0), "which may have to wait in one");
+    assert!(job.send(0, 1));
+    job.until("the message", Job::step, |job| job.got[1][0] == 1);
+}
+
+/// What is taken and never ends keeps its buffer.
+#[test]
+fn peers_that_take_nothing_leave_buffers_to_others() {
+    let Some(mut job) = Job::open(4, ONE) else { return };
+    let send = |job: &mut Job, peer| job.tasks[0].am_short(peer, &[7; 1000], &[]) == Status::Done;
+    for peer in [1, 2] {
+        job.refuse((0, 0), peer, Some(LOST));
+        let sent = (0..).take_while(|_| send(&mut job, peer)).count();
+        assert!(sent >= 64, "{sent} messages for task {peer}");
+    }
+    assert!(send(&mut job, 3), "messages for others have all buffers");
+    job.until("the message", Job::step, |job| job.got[3][0] == 1);
+}
+
 /// A child of the program keeps its copy.
 #[test]
 fn a_closed_rail_ends_no_sleep_whoever_has_its_descriptor() {
