@@ -115,6 +115,8 @@ pub struct Rdma {
     rest: StreamRest,
     /// Whether this poll has looked for messages: else it hands on what an earlier one has found.
     looked: bool,
+    /// Whether core may still be reading messages that the last poll has found.
+    unread: bool,
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
@@ -389,7 +391,7 @@ impl Transport for Rdma {
         if events.is_empty() {
             return 0;
         }
-        (self.refused, self.looked) = (false, false);
+        (self.refused, self.looked, self.unread) = (false, false, false);
         if self.rails.iter().all(|rail| rail.batch.is_empty()) {
             self.rest.rest();
         }
@@ -404,12 +406,14 @@ impl Transport for Rdma {
             self.send_credits();
         }
         self.spread_news();
-        self.stay_watchful(n > 0);
+        self.unread = n > 0;
+        self.stay_watchful();
         n
     }
 
     fn arm(&mut self) -> Status {
-        if self.prepare_to_sleep(false) { Status::Done } else { Status::Again }
+        self.unread = false;
+        if self.prepare_to_sleep() { Status::Done } else { Status::Again }
     }
 
     fn disarm(&mut self) {
@@ -418,7 +422,7 @@ impl Transport for Rdma {
 
     fn set_interrupts(&mut self, on: bool) {
         self.watchful = on;
-        self.stay_watchful(false);
+        self.stay_watchful();
     }
 }
 

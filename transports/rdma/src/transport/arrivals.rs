@@ -209,22 +209,23 @@ impl Rdma {
     }
 
     /// Leaves things such that whoever sleeps from now on is woken by what comes. False: something
-    /// is there already. `unread`: whether core is still to read messages that this poll has found.
-    pub(super) fn prepare_to_sleep(&mut self, unread: bool) -> bool {
-        self.settle(unread) && self.listen()
+    /// is there already.
+    pub(super) fn prepare_to_sleep(&mut self) -> bool {
+        self.settle() && self.listen()
     }
 
     /// In interrupt mode: wakes whoever sleeps if that has to look.
     #[inline]
-    pub(super) fn stay_watchful(&mut self, unread: bool) {
-        if self.watchful && !self.prepare_to_sleep(unread) {
+    pub(super) fn stay_watchful(&mut self) {
+        if self.watchful && !self.prepare_to_sleep() {
             self.bell.ring();
         }
     }
 
     /// Brings libfabric to rest. False: something is there already. As long as core has messages to
     /// read nobody gets credit, which would let peers write to the slots that they lie in.
-    fn settle(&mut self, unread: bool) -> bool {
+    fn settle(&mut self) -> bool {
+        let unread = self.unread;
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();

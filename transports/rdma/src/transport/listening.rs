@@ -78,7 +78,7 @@ mod tests {
         let Some(mut job) = Job::open(2, rig::ONE) else { return };
         assert!(job.send(1, 0), "its number is to be said after a while");
         let prepare = |job: &mut Job| {
-            job.tasks[1].prepare_to_sleep(false);
+            job.tasks[1].prepare_to_sleep();
         };
         job.until("a nap", prepare, |job| job.tasks[1].napping);
         assert!(job.tasks[1].bell.naps());

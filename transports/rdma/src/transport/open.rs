@@ -134,6 +134,7 @@ fn finish(
         about,
         rest,
         looked: false,
+        unread: false,
     };
     Ok((this, RdmaWaiter(bell)))
 }

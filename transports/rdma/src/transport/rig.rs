@@ -129,8 +129,12 @@ impl Job {
 
     /// Polls one task.
     pub(super) fn poll(&mut self, at: usize) {
-        let mut events = [Event::EMPTY; 64];
-        let n = self.tasks[at].poll(&mut events);
+        self.poll_for(at, &mut [Event::EMPTY; 64]);
+    }
+
+    /// Polls one task for as many events as there is room for.
+    pub(super) fn poll_for(&mut self, at: usize, events: &mut [Event]) {
+        let n = self.tasks[at].poll(events);
         for event in &events[..n] {
             match event.kind {
                 kind if kind == EventKind::Message as u32 => self.got[at][event.peer as usize] += 1,
@@ -143,14 +147,19 @@ impl Job {
         }
     }
 
-    /// Polls the first of two tasks, while the other one acts between its looks. The bytes of the
-    /// first message, as they are when core reads them.
-    pub(super) fn poll_amid(&mut self, mut act: impl FnMut(&mut Rdma) + 'static) -> Option<Vec<u8>> {
+    /// Polls the first of two tasks, and has it do something `then`, while the other one acts
+    /// between its looks. The bytes of the first message, as they are when core reads them.
+    pub(super) fn poll_amid(
+        &mut self,
+        mut act: impl FnMut(&mut Rdma) + 'static,
+        then: impl FnOnce(&mut Rdma),
+    ) -> Option<Vec<u8>> {
         let other = Rc::new(RefCell::new(self.tasks.pop().expect("another task")));
         let acting = Rc::clone(&other);
         between::BETWEEN.set(Some(Box::new(move || act(&mut acting.borrow_mut()))));
         let mut events = [Event::EMPTY; 64];
         let n = self.tasks[0].poll(&mut events);
+        then(&mut self.tasks[0]);
         between::BETWEEN.set(None);
         self.tasks.push(Rc::into_inner(other).expect("nobody acts any more").into_inner());
         let first = events[..n].iter().find(|event| event.kind == EventKind::Message as u32)?;

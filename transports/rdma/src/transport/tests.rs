@@ -158,6 +158,17 @@ fn the_number_of_messages_is_said_until_it_has_come() {
 /// In interrupt mode a poll prepares for sleep before core has read what it found.
 #[test]
 fn a_message_stays_in_its_slot_until_core_has_read_it() {
+    message_stays_in_its_slot(true, |_| {});
+}
+
+/// Core may do so in a handler of a message that the poll has found before.
+#[test]
+fn a_message_stays_in_its_slot_when_interrupts_are_turned_on_before_core_has_read_it() {
+    message_stays_in_its_slot(false, |rdma| rdma.set_interrupts(true));
+}
+
+/// With or without interrupts, core does something before it reads what a poll has found.
+fn message_stays_in_its_slot(interrupts: bool, before: impl FnOnce(&mut Rdma)) {
     let mut memory = vec![0; 64];
     let Some(mut job) = Job::open(2, ONE) else { return };
     assert!((0..20).all(|_| job.send(1, 0)));
@@ -170,10 +181,10 @@ fn a_message_stays_in_its_slot_until_core_has_read_it() {
     // SAFETY: the memory stays until the job has ended.
     let region = unsafe { job.tasks[0].mem_register(range) }.expect("memory is registered");
     let remote = RemoteAddr { addr: region.addr, key: region.key };
-    job.tasks[0].set_interrupts(true);
+    job.tasks[0].set_interrupts(interrupts);
     assert!(job.tasks[1].am_short(0, &[1; 8], &[]) == Status::Done);
     let (mut puts, mut is_over) = (0, false);
-    let found = job.poll_amid(move |other| {
+    let act = move |other: &mut Rdma| {
         // Credit passes some of libfabric's queues.
         for _ in 0..20 {
             other.poll(&mut [Event::EMPTY; 64]);
@@ -187,7 +198,8 @@ fn a_message_stays_in_its_slot_until_core_has_read_it() {
         if puts == COUNT - 1 && few && !is_over {
             is_over = other.am_short(0, &[2; 8], &[]) == Status::Done;
         }
-    });
+    };
+    let found = job.poll_amid(act, before);
     assert_eq!(found.as_deref(), Some(&[1; 8][..]), "what the poll has found");
     drop((job, memory));
 }
