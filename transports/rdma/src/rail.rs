@@ -38,6 +38,8 @@ pub(crate) struct Rail {
     pub(crate) received: Traffic,
     /// What a look has found and nobody has dealt with yet.
     pub(crate) batch: Batch,
+    /// Whether the last look has found all that there was.
+    pub(crate) quiet: bool,
 }
 
 impl Rail {
@@ -72,6 +74,7 @@ impl Rail {
             refusals,
             received,
             batch,
+            quiet: false,
         })
     }
 

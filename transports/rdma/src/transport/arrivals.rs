@@ -310,6 +310,7 @@ impl Rdma {
     fn collect_of(&mut self, rail: usize, sink: &mut Sink<'_>, most: usize) -> bool {
         let (mut left, mut ended) = (most, false);
         let mut may_look = self.rails[rail].batch.is_empty();
+        self.rails[rail].quiet = false;
         while left > 0 {
             let r = &mut self.rails[rail];
             if r.closed {
@@ -330,6 +331,7 @@ impl Rdma {
             self.looked = true;
             self.rest.looked(read, r.batch.len());
             ended |= read != Read::Nothing;
+            r.quiet = read != Read::Some;
             may_look = read == Read::Some;
         }
         ended
@@ -349,16 +351,19 @@ impl Rdma {
         if !self.troubles.is_empty() {
             n += self.troubles.show(&mut events[n..]);
         }
-        match self.lost.pop_front() {
-            Some(peer) if n < events.len() => {
-                events[n] = Event::peer_down(peer);
-                n + 1
-            }
-            Some(peer) => {
-                self.lost.push_front(peer);
-                n
-            }
-            None => n,
+        if n < events.len()
+            && self.may_tell_losses()
+            && let Some(peer) = self.lost.pop_front()
+        {
+            events[n] = Event::peer_down(peer);
+            n += 1;
         }
+        n
+    }
+
+    /// Whether all that peers have sent before they were lost has been handed on, their farewells
+    /// among it.
+    fn may_tell_losses(&self) -> bool {
+        self.rails.iter().all(|rail| rail.closed || rail.quiet)
     }
 }

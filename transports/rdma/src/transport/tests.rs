@@ -239,6 +239,22 @@ fn what_finds_no_room_is_not_packed() {
     assert_eq!((send(&mut packed), packed), (Status::Again, 1), "the next one waits for it");
 }
 
+/// A task that says farewell and closes is not to be reported before its farewell is read.
+#[test]
+fn messages_of_a_lost_peer_go_before_its_loss() {
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    let mut sent = 0;
+    let send = |job: &mut Job| {
+        sent += (0..8).filter(|_| job.send(1, 0)).count() as u64;
+        job.poll_for(0, &mut [Event::EMPTY; 4]);
+    };
+    job.until("a look that finds more than core takes", send, |job| !job.tasks[0].rails[0].batch.is_empty());
+    job.tasks[0].give_up(1, "a test", false);
+    sent += u64::from(job.send(1, 0));
+    job.until("the loss", |job| job.poll(0), |job| !job.lost[0].is_empty());
+    assert_eq!(job.got[0][1], sent);
+}
+
 #[test]
 fn short_messages_need_no_buffer() {
     let Some(mut job) = Job::open(2, TWO) else { return };
