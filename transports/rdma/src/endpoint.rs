@@ -3,6 +3,7 @@
 mod habits;
 mod limits;
 mod one_sided;
+mod quirks;
 #[cfg(test)]
 mod refusals;
 
@@ -16,12 +17,11 @@ use crate::ffi::{
 use crate::library::{Info, Library, close};
 use crate::provider;
 use crate::queue::Queue;
-use crate::rest::Length;
 use lapis_core::transport::TransportError;
 use one_sided::OneSided;
 use std::ffi::{CString, c_void};
 use std::ptr;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 /// Room that a provider may use while an operation is under way; its address names the operation.
 #[repr(C)]
@@ -99,6 +99,15 @@ impl Endpoint {
             self.queue.close();
             close(std::mem::replace(&mut self.av, ptr::null_mut()).cast());
         }
+    }
+
+    /// Leaves everything open for as long as the process lives, where closing it could end that.
+    /// Nothing that is under way goes on: libfabric moves no data but in our calls. It can't be
+    /// reopened.
+    pub(crate) fn abandon(&mut self) {
+        self.queue = Queue::none();
+        (self.ep, self.av) = (ptr::null_mut(), ptr::null_mut());
+        (self.domain, self.fabric) = (ptr::null_mut(), ptr::null_mut());
     }
 
     /// Opens what [`close_all`](Self::close_all) has closed: with another address, and no peer is
@@ -396,42 +405,12 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether closing it while messages arrive can end the process: libfabric 1.17 then gives
-    /// buffers to connections that it has closed, unless all share their buffers. Only a variable
-    /// of the process decides that, which is not ours to set.
-    pub(crate) fn is_fragile(&self) -> bool {
-        let shared = std::env::var_os("FI_OFI_RXM_USE_SRX").is_some_and(|value| value == "1");
-        self.provider() == "verbs;ofi_rxm" && !shared
-    }
-
-    /// Whether closing it while the answer of a get has come in part can end the process: before
-    /// 1.18 libfabric's tcp provider ends such a get twice, the second time without its name.
-    pub(crate) fn ends_gets_twice(&self) -> bool {
-        ends_gets_twice(&self.provider(), self.library.version())
-    }
-
-    /// How long the receiver of a stream should let messages gather between two looks, where each
-    /// look costs the sender time: over TCP, while one or two are written; over shm with the lock
-    /// that libfabric had before 1.18, while half a window is written.
-    pub(crate) fn rest_of_streams(&self) -> Option<Length> {
-        let (each, most) = match self.provider().as_str() {
-            "shm" if self.library.version() < (1, 18) => (250, 5000),
-            "tcp;ofi_rxm" => (5000, 5000),
-            _ => return None,
-        };
-        Some(Length { each: Duration::from_nanos(each), most: Duration::from_nanos(most) })
-    }
-
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.
     pub(crate) fn stop(&mut self) {
         // SAFETY: opened once, and null from here on, which closing leaves alone; every libfabric
         // object begins with its head.
         unsafe { close(std::mem::replace(&mut self.ep, ptr::null_mut()).cast()) };
     }
-}
-
-fn ends_gets_twice(provider: &str, version: (u32, u32)) -> bool {
-    provider == "tcp;ofi_rxm" && version < (1, 18)
 }
 
 /// Whether an error of a send means: poll, then try again.
@@ -477,17 +456,5 @@ impl Drop for Endpoint {
             close(self.domain.cast());
             close(self.fabric.cast());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gets_end_twice_over_old_tcp_alone() {
-        assert!(ends_gets_twice("tcp;ofi_rxm", (1, 17)) && ends_gets_twice("tcp;ofi_rxm", (1, 14)));
-        assert!(!ends_gets_twice("tcp;ofi_rxm", (1, 18)) && !ends_gets_twice("tcp;ofi_rxm", (2, 0)));
-        assert!(!ends_gets_twice("verbs;ofi_rxm", (1, 17)));
     }
 }

@@ -15,7 +15,7 @@ struct Region {
     base: u64,
     len: u64,
     access: Access,
-    registrations: Vec<Rc<Registration>>,
+    registrations: Vec<Option<Rc<Registration>>>,
 }
 
 /// What this task has registered.
@@ -60,7 +60,7 @@ impl Memory {
             return Err(TransportError::Unsupported);
         }
         let key = self.joint.join(registrations.iter().map(Registration::key));
-        let registrations = registrations.into_iter().map(Rc::new).collect();
+        let registrations = registrations.into_iter().map(|one| Some(Rc::new(one))).collect();
         self.next += 1;
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
         self.regions.insert(self.next, Region { base, len, access, registrations });
@@ -153,6 +153,15 @@ impl Memory {
         self.regions.remove(&id);
     }
 
+    /// A rail closes, to whose endpoint its registrations are bound: it can't while they are there.
+    pub(crate) fn leave(&mut self, rail: usize) {
+        for region in self.regions.values_mut() {
+            if let Some(place) = region.registrations.get_mut(rail) {
+                *place = None;
+            }
+        }
+    }
+
     /// The registration on a rail that holds a range and allows this access, if there is one.
     /// Whoever uses it keeps it: it may have been made for another transfer, and be released before
     /// this one has ended.
@@ -162,6 +171,6 @@ impl Memory {
             let within = base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
             within && r.access.serves(access)
         };
-        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail).map(Rc::clone))
+        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail)?.clone())
     }
 }

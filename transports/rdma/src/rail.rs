@@ -81,14 +81,26 @@ impl Rail {
     /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory
     /// any more, here or through here. Each transfer is handed to `ended`.
     pub(crate) fn close(&mut self, code: i32, mut ended: impl FnMut(Ended)) {
+        if self.endpoint.holds_registrations() {
+            // Those of transfers go with them.
+            self.end_transfers(code, &mut ended);
+        }
         if !std::mem::replace(&mut self.closed, true) {
-            self.endpoint.close_all();
+            if self.broken && self.must_stay_open() {
+                self.endpoint.abandon();
+            } else {
+                self.endpoint.close_all();
+            }
             self.life += 1;
         }
         // It names buffers and operations that are free from here on.
         self.batch = Batch::new();
         self.sender.reset();
         self.receiver.reset();
+        self.end_transfers(code, &mut ended);
+    }
+
+    fn end_transfers(&mut self, code: i32, ended: &mut impl FnMut(Ended)) {
         while let Some(one) = self.transfers.end_any(code) {
             ended(one);
         }
@@ -103,7 +115,13 @@ impl Rail {
             return Err(TransportError::Io("it can't be opened anew".to_owned()));
         }
         self.endpoint.reopen(tasks)?;
-        self.entry.address = self.endpoint.name()?;
+        match self.endpoint.name() {
+            Ok(address) => self.entry.address = address,
+            Err(e) => {
+                self.endpoint.close_all();
+                return Err(e);
+            }
+        }
         self.closed = false;
         Ok(())
     }
@@ -127,8 +145,31 @@ impl Rail {
         self.endpoint.keeps_order() && self.sender.can_slip(self.entry.address.len())
     }
 
+    /// Closes the endpoint for good: nothing is read from the buffers or written to them from here
+    /// on, so that they may go.
+    pub(crate) fn stop(&mut self) {
+        if self.must_stay_open() {
+            self.endpoint.abandon();
+        }
+        self.endpoint.stop();
+    }
+
+    /// Whether to close the endpoint now could end the process.
+    fn must_stay_open(&self) -> bool {
+        self.endpoint.ends_gets_twice() && self.transfers.has_gets()
+    }
+
     /// Whether nothing is under way, as far as we can tell.
     pub(crate) fn is_idle(&self) -> bool {
         self.closed || self.sender.is_idle() && self.transfers.is_idle()
+    }
+}
+
+impl Drop for Rail {
+    fn drop(&mut self) {
+        if self.endpoint.holds_registrations() {
+            self.end_transfers(libc::ECONNABORTED, &mut drop);
+        }
+        self.stop();
     }
 }

@@ -173,6 +173,12 @@ impl Transfers {
         Some(Ended { request: outstanding.request, outcome: Err(libc::ETIMEDOUT) })
     }
 
+    /// Whether libfabric has gets that it has not ended, be they told of or not.
+    pub(crate) fn has_gets(&self) -> bool {
+        let mut outstanding = self.outstanding.iter().flatten();
+        outstanding.any(|outstanding| outstanding.request.direction == Direction::Get)
+    }
+
     /// Whether any with a peer are under way.
     pub(crate) fn has_with(&self, peer: PeerId) -> bool {
         self.outstanding.iter().flatten().any(|outstanding| outstanding.request.peer == peer)

@@ -260,7 +260,9 @@ impl Transport for Rdma {
         let card = Card::decode(address).ok_or_else(|| {
             TransportError::Invalid(format!("task {peer} published no address of this transport"))
         })?;
+        // As peers see it: they pair with the rails that it has room for.
         let ours = self.card();
+        let ours = Card::decode(&ours.encode()).unwrap_or(ours);
         if (&card.provider, card.format) != (&ours.provider, ours.format) {
             return Err(TransportError::Unreachable(format!(
                 "task {peer} has {card}, this task has {ours}: LAPIS_RDMA_PROVIDER names one for all"
@@ -441,7 +443,11 @@ impl Drop for Rdma {
         while !idle(self) && Instant::now() < end {
             self.poll(&mut events);
         }
-        // Nothing is read from the buffers or written to them from here on, so that they may go.
-        self.rails.iter_mut().for_each(|rail| rail.endpoint.stop());
+        // Where registrations are bound to the endpoint, it goes when they have gone.
+        for rail in &mut self.rails {
+            if !rail.endpoint.holds_registrations() {
+                rail.stop();
+            }
+        }
     }
 }

@@ -171,11 +171,13 @@ impl Rdma {
                     self.send_failed(peer, rail, code);
                     return None;
                 }
+                // What is written into slots, and short puts, have no name.
+                let what = if released || !context.is_null() { "receive buffer" } else { "short write" };
                 if released {
                     r.receiver.release(context);
                 }
                 let text = self.text(code);
-                self.host.debug(format_args!("a receive buffer failed: {text}"));
+                self.host.debug(format_args!("a {what} failed: {text}"));
             }
         }
         None

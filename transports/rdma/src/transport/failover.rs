@@ -132,6 +132,9 @@ impl Rdma {
         if let Some(fd) = r.endpoint.queue().fd() {
             self.bell.leave(fd);
         }
+        if r.endpoint.holds_registrations() {
+            self.memory.leave(rail);
+        }
         r.close(libc::ECONNABORTED, |one| ended.push(one));
         ended
     }

@@ -144,7 +144,7 @@ fn finish(
 fn log_rails(host: &Host, task: u32, rails: &[Rail], no_gets: Option<(u32, u32)>) {
     if rails[0].endpoint.is_fragile() {
         host.warn(format_args!(
-            "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
+            "{} without FI_OFI_RXM_USE_SRX=1: libfabric (seen with 1.17) may end the process when a context is closed \
              while messages arrive",
             rails[0].endpoint.provider()
         ));

@@ -239,6 +239,24 @@ fn what_finds_no_room_is_not_packed() {
     assert_eq!((send(&mut packed), packed), (Status::Again, 1), "the next one waits for it");
 }
 
+/// The provider could end the process where it closes a connection that brings an answer.
+#[test]
+fn a_context_ends_amid_a_get() {
+    let (mut source, mut here) = (vec![1; 64 << 20], vec![0; 64 << 20]);
+    let Some(mut job) = Job::open(2, ONE) else { return };
+    let region = lend(&mut job, &mut source, PeerAccess::Read);
+    let remote = RemoteAddr { addr: region.addr, key: region.key };
+    let (into, last) = (RawSlice { ptr: here.as_mut_ptr(), len: here.len() }, here.len() - 1);
+    // SAFETY: both sides stay until the tasks have ended.
+    assert!(unsafe { job.tasks[1].get_zcopy(0, into, remote, 7) } == Status::InProgress);
+    // SAFETY: bytes of the vector, which is written behind the compiler's back.
+    let byte = |at: usize| unsafe { into.ptr.add(at).read_volatile() };
+    job.until("the first bytes", Job::step, |_| byte(0) == 1);
+    assert_eq!(byte(last), 0, "the rest is not there");
+    drop(job.tasks.pop());
+    drop((job, source, here));
+}
+
 /// A task that says farewell and closes is not to be reported before its farewell is read.
 #[test]
 fn messages_of_a_lost_peer_go_before_its_loss() {
