@@ -15,8 +15,8 @@
 //!
 //! Both packets are sent and accepted in any epoch, because they name one operation of one
 //! incarnation. A third one says that a task that has purged its receiver uses none of its keys any
-//! more (`core/src/state/regions.rs`). The loan also ends with the peer's process, with the loss of the peer, or with the
-//! context.
+//! more (`core/src/state/regions.rs`). The loan also ends with the peer's process, with the loss of
+//! the peer, or with the context.
 //!
 //! A C program learns that the memory is free only when its purge returns. So the purge waits for
 //! the answer, but not for long: a peer that computes answers when it next calls the library. If no
