@@ -127,10 +127,16 @@ impl Path {
         (self.next_try, self.pause) = (now, FIRST_PAUSE);
     }
 
-    /// A question of a round was sent, or found no room: what was not asked needs no answer.
-    pub(crate) fn asked(&mut self, round: u32, sent: bool) {
-        self.excuses = if sent { 0 } else { self.excuses + 1 };
-        if (1..=EXCUSES).contains(&self.excuses) {
+    /// A question was sent, which is to be answered.
+    pub(crate) fn was_asked(&mut self) {
+        self.excuses = 0;
+    }
+
+    /// A question of a round found no room: it needs no answer, unless that happens too many times
+    /// in a row.
+    pub(crate) fn excuse(&mut self, round: u32) {
+        self.excuses += 1;
+        if self.excuses <= EXCUSES {
             self.answered = round;
         }
     }
@@ -223,12 +229,12 @@ mod tests {
         let mut path = Path::new((0, 0), (0, &[]), true, Instant::now());
         for first in [1, 100] {
             for round in first..first + EXCUSES {
-                path.asked(round, false);
+                path.excuse(round);
                 assert_eq!(path.answered, round);
             }
-            path.asked(first + EXCUSES, false);
+            path.excuse(first + EXCUSES);
             assert_eq!(path.answered, first + EXCUSES - 1, "it counts as silent");
-            path.asked(first + EXCUSES + 1, true);
+            path.was_asked();
             assert_eq!(path.answered, first + EXCUSES - 1, "it was asked, and owes an answer");
         }
     }

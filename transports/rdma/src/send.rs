@@ -188,7 +188,7 @@ impl Sender {
     }
 
     /// Sends a header alone, which libfabric takes or does not: it never waits here.
-    pub(crate) fn greet(
+    pub(crate) fn slip_header(
         &mut self,
         endpoint: &mut Endpoint,
         to: fi_addr_t,

@@ -26,11 +26,11 @@ pub(crate) struct Piece {
     pub(crate) at: usize,
     pub(crate) len: usize,
     /// What must have ended before it may go again.
-    pub(crate) after: Option<Opening>,
+    pub(crate) waits_for: Option<RemoteLife>,
 }
 
 /// One life of a peer's rail: the path to it, and how often the peer had closed it before.
-pub(crate) type Opening = (usize, u32);
+pub(crate) type RemoteLife = (usize, u32);
 
 /// A transfer.
 pub(crate) struct Striped {
@@ -40,7 +40,7 @@ pub(crate) struct Striped {
     piece: usize,
     again: Vec<Piece>,
     /// Where bytes of pieces that failed for good may still arrive.
-    stray: Vec<Opening>,
+    may_still_arrive: Vec<RemoteLife>,
     under_way: u32,
     /// How often it was the first to fail on a path.
     failures: u32,
@@ -59,7 +59,7 @@ impl Striped {
         }
         let (at, len) = (self.next, self.piece.min(self.request.local.len - self.next));
         self.next += len;
-        (len > 0).then_some(Piece { at, len, after: None })
+        (len > 0).then_some(Piece { at, len, waits_for: None })
     }
 
     /// A piece is to begin later.
@@ -100,11 +100,12 @@ impl Striped {
         self.failed.is_some() || self.next == self.request.local.len && self.again.is_empty()
     }
 
-    /// Whether bytes of it may still arrive though it has failed. `over` tells whether an opening
+    /// Whether bytes of it may still arrive though it has failed. `has_ended` tells whether a life
     /// has ended.
-    fn may_arrive(&self, over: impl Fn(Opening) -> bool) -> bool {
-        let waiting = self.again.iter().filter_map(|piece| piece.after);
-        self.failed.is_some() && waiting.chain(self.stray.iter().copied()).any(|opening| !over(opening))
+    fn may_arrive(&self, has_ended: impl Fn(RemoteLife) -> bool) -> bool {
+        let waiting = self.again.iter().filter_map(|piece| piece.waits_for);
+        self.failed.is_some()
+            && waiting.chain(self.may_still_arrive.iter().copied()).any(|life| !has_ended(life))
     }
 }
 
@@ -129,9 +130,17 @@ impl Stripes {
             None => return false,
         };
         let piece = (request.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
-        let (again, stray, failed) = (Vec::new(), Vec::new(), None);
-        self.all[place] =
-            Some(Striped { request, next: 0, piece, again, stray, under_way: 0, failures: 0, failed });
+        let (again, may_still_arrive, failed) = (Vec::new(), Vec::new(), None);
+        self.all[place] = Some(Striped {
+            request,
+            next: 0,
+            piece,
+            again,
+            may_still_arrive,
+            under_way: 0,
+            failures: 0,
+            failed,
+        });
         self.ready.push_back(place);
         true
     }
@@ -168,15 +177,15 @@ impl Stripes {
     }
 
     /// After changes: it has ended, or waits to be begun, or is under way. The answer is the
-    /// transfer that has ended, and how. `over`: whether an opening of a peer's rail has ended.
+    /// transfer that has ended, and how. `has_ended`: whether a life of a peer's rail has.
     pub(crate) fn settle(
         &mut self,
         place: usize,
-        over: impl Fn(PeerId, Opening) -> bool,
+        has_ended: impl Fn(PeerId, RemoteLife) -> bool,
     ) -> Option<(TransferRequest, Result<(), i32>)> {
         let striped = self.all.get(place)?.as_ref()?;
         let peer = striped.request.peer;
-        if !striped.is_begun() || striped.may_arrive(|opening| over(peer, opening)) {
+        if !striped.is_begun() || striped.may_arrive(|life| has_ended(peer, life)) {
             if !self.ready.contains(&place) {
                 self.ready.push_back(place);
             }
@@ -191,16 +200,17 @@ impl Stripes {
         Some((request, failed.map_or(Ok(()), Err)))
     }
 
-    /// A piece has ended. With `again` it goes again. `after`: where bytes of it may still arrive.
-    pub(crate) fn ended(&mut self, part: &TransferRequest, again: bool, after: Option<Opening>) {
+    /// A piece has ended. With `again` it goes again. `waits_for`: where bytes of it may still
+    /// arrive.
+    pub(crate) fn ended(&mut self, part: &TransferRequest, again: bool, waits_for: Option<RemoteLife>) {
         let Some(striped) = self.get_mut(part.token as usize) else { return };
         striped.under_way -= 1;
-        let after = after.filter(|_| part.direction == Direction::Put);
+        let waits_for = waits_for.filter(|_| part.direction == Direction::Put);
         if again {
             let at = part.local.ptr.addr() - striped.request.local.ptr.addr();
-            striped.again.push(Piece { at, len: part.local.len, after });
+            striped.again.push(Piece { at, len: part.local.len, waits_for });
         } else {
-            striped.stray.extend(after);
+            striped.may_still_arrive.extend(waits_for);
         }
     }
 
@@ -231,7 +241,7 @@ mod tests {
     }
 
     /// No bytes arrive late.
-    fn over(_: PeerId, _: Opening) -> bool {
+    fn has_ended(_: PeerId, _: RemoteLife) -> bool {
         true
     }
 
@@ -249,7 +259,7 @@ mod tests {
             ));
             striped.begun();
         }
-        assert!(stripes.settle(place, over).is_none());
+        assert!(stripes.settle(place, has_ended).is_none());
         parts
     }
 
@@ -266,7 +276,7 @@ mod tests {
             );
             for (left, part) in (0..parts.len()).rev().zip(&parts) {
                 stripes.ended(part, false, None);
-                assert_eq!(stripes.settle(0, over).is_some(), left == 0);
+                assert_eq!(stripes.settle(0, has_ended).is_some(), left == 0);
             }
             assert!(stripes.is_idle());
         }
@@ -279,16 +289,16 @@ mod tests {
             let parts = begin(&mut stripes, |_| true);
             for part in &parts {
                 stripes.ended(part, part.remote.addr == parts[1].remote.addr, Some((0, 3)));
-                assert!(stripes.settle(0, over).is_none());
+                assert!(stripes.settle(0, has_ended).is_none());
             }
-            let closed = |life: u32| move |piece: &Piece| piece.after.is_none_or(|(_, old)| life > old);
+            let closed = |life: u32| move |piece: &Piece| piece.waits_for.is_none_or(|(_, old)| life > old);
             let early = begin(&mut stripes, closed(3));
             assert_eq!(early.len(), usize::from(direction == Direction::Get));
             let late = begin(&mut stripes, closed(4));
             let again = early.first().or(late.first()).expect("it goes again");
             assert_eq!((again.remote.addr, again.local.len), (parts[1].remote.addr, parts[1].local.len));
             stripes.ended(again, false, None);
-            assert!(matches!(stripes.settle(0, over), Some((TransferRequest { token: 9, .. }, Ok(())))));
+            assert!(matches!(stripes.settle(0, has_ended), Some((TransferRequest { token: 9, .. }, Ok(())))));
         }
     }
 
@@ -300,7 +310,7 @@ mod tests {
         let striped = stripes.get_mut(place).expect("it is there");
         let piece = striped.next(|_| true).expect("it has one");
         striped.put_back(piece);
-        assert!(stripes.settle(place, over).is_none() && stripes.wait_for(1), "a path refused it");
+        assert!(stripes.settle(place, has_ended).is_none() && stripes.wait_for(1), "a path refused it");
         assert_eq!(begin(&mut stripes, |_| true).len(), 1);
         assert!(!stripes.wait_for(1), "it is under way");
     }
@@ -320,10 +330,10 @@ mod tests {
         assert_eq!(stripes.abandon(2, 5), []);
         assert_eq!(stripes.abandon(1, 5), [0]);
         for (left, part) in (0..parts.len()).rev().zip(&parts) {
-            assert!(stripes.settle(0, over).is_none());
+            assert!(stripes.settle(0, has_ended).is_none());
             stripes.ended(part, left > 1, None);
         }
-        assert_eq!(stripes.settle(0, over).map(|(_, outcome)| outcome), Some(Err(5)));
+        assert_eq!(stripes.settle(0, has_ended).map(|(_, outcome)| outcome), Some(Err(5)));
     }
 
     #[test]
@@ -337,7 +347,7 @@ mod tests {
             stripes.get_mut(0).expect("it is there").fail(5);
             stripes.ended(&parts[2], false, None);
             let lives = |first: u32, second: u32| {
-                move |peer: PeerId, (path, life): Opening| {
+                move |peer: PeerId, (path, life): RemoteLife| {
                     assert_eq!(peer, 1);
                     [first, second][path] > life
                 }

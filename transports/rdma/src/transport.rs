@@ -147,7 +147,7 @@ impl Rdma {
             return Err(Status::Again);
         }
         if !p.path().greeted {
-            self.greet(peer)?;
+            self.connect_path(peer)?;
         }
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
         Ok((p.header(source, Kind::Message, len as u32), p.way()))

@@ -78,8 +78,12 @@ impl Rdma {
             return None;
         };
         let peer = self.peers.get_mut(head.source)?;
-        if peer.its_cookie != head.cookie || !peer.count_acked(head.acked) {
+        if peer.its_cookie != head.cookie {
             self.host.debug(format_args!("a message with a wrong cookie was dropped"));
+            return None;
+        }
+        if !peer.count_acked(head.acked) {
+            self.host.debug(format_args!("a message with an impossible count of consumed ones was dropped"));
             return None;
         }
         if head.kind == Kind::GivenUp {

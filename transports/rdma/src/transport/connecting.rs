@@ -12,7 +12,7 @@ impl Rdma {
     /// Has a connection made. While that is under way messages are refused, not kept: nobody need
     /// call us once more after a message was accepted.
     #[cold]
-    pub(super) fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
+    pub(super) fn connect_path(&mut self, peer: PeerId) -> Result<(), Status> {
         let source = self.me.task;
         self.meet(peer, true);
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
@@ -24,7 +24,7 @@ impl Rdma {
         let head = p.header(source, Kind::Ack, 0);
         let (rail, to) = p.way();
         let r = &mut self.rails[rail];
-        match r.sender.greet(&mut r.endpoint, to, head) {
+        match r.sender.slip_header(&mut r.endpoint, to, head) {
             Ok(()) => {
                 let at = p.current;
                 (p.paths[at].greeted, p.paths[at].connecting) = (true, None);
@@ -47,14 +47,14 @@ impl Rdma {
     /// The path to a peer fails before anything has come over it: whether another one takes its
     /// place.
     #[cold]
-    fn greet_on_another_rail(&mut self, peer: PeerId) -> bool {
+    fn connect_on_another_rail(&mut self, peer: PeerId) -> bool {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
         let head = p.header(source, Kind::Ack, 0);
         let rails = &mut self.rails;
         let mut takes = |path: &Path| {
             let r = &mut rails[path.rail];
-            !r.closed && path.left.is_none() && r.sender.greet(&mut r.endpoint, path.to, head) == Ok(())
+            !r.closed && path.left.is_none() && r.sender.slip_header(&mut r.endpoint, path.to, head) == Ok(())
         };
         let Some(rail) = p.paths.iter().find(|path| takes(path)).map(|path| path.rail) else { return false };
         self.take_back(peer, rail);
@@ -66,7 +66,9 @@ impl Rdma {
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
             let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_on_another_rail(peer);
+            all &= !missing
+                || self.connect_path(peer) != Err(Status::Again)
+                || self.connect_on_another_rail(peer);
         }
         self.check_paths();
         self.digest();
@@ -78,7 +80,7 @@ impl Rdma {
         }
     }
 
-    /// The user is told, once for a rail, that a path carries nothing because no connection has come
+    /// The user is told, once for a rail, that a path carries nothing because no connection comes
     /// about over it.
     #[cold]
     pub(super) fn say_silent(&mut self, peer: PeerId, rail: usize) {

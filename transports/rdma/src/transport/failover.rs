@@ -212,8 +212,8 @@ impl Rdma {
         let mut head = p.header(self.me.task, Kind::Probe, payload.len() as u32);
         head.number = p.round.number;
         match r.sender.slip(&mut r.endpoint, to, head, &payload) {
-            Ok(()) => p.paths[at].asked(p.round.number, true),
-            Err(Refused::Busy) => p.paths[at].asked(p.round.number, false),
+            Ok(()) => p.paths[at].was_asked(),
+            Err(Refused::Busy) => p.paths[at].excuse(p.round.number),
             Err(Refused::Failed(code)) => {
                 p.paths[at].failed = true;
                 let why = r.endpoint.text(code);

@@ -84,7 +84,7 @@ impl Rdma {
             let head = p.header(me.task, Kind::GivenUp, 0);
             let (rail, to) = p.way();
             let r = &mut rails[rail];
-            let busy = !r.closed && r.sender.greet(&mut r.endpoint, to, head) == Err(Refused::Busy);
+            let busy = !r.closed && r.sender.slip_header(&mut r.endpoint, to, head) == Err(Refused::Busy);
             busy && p.to_be_told.is_some_and(|end| Instant::now() < end)
         });
     }

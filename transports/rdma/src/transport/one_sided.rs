@@ -144,7 +144,7 @@ impl Rdma {
             return Status::Done;
         }
         if !p.path().greeted
-            && let Err(status) = self.greet(peer)
+            && let Err(status) = self.connect_path(peer)
         {
             return status;
         }

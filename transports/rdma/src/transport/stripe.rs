@@ -5,7 +5,7 @@ use super::loss::{Sign, is_refusal, means_loss};
 use crate::endpoint::{Remote, is_busy};
 use crate::path::Path;
 use crate::peers::Peer;
-use crate::stripes::{Opening, Piece};
+use crate::stripes::{Piece, RemoteLife};
 use crate::transfer::{Begun, Direction, Ended, TransferRequest};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::time::Instant;
@@ -66,7 +66,7 @@ impl Rdma {
             striped.fail(libc::ECONNABORTED);
             return false;
         };
-        let is_safe = |piece: &Piece| piece.after.is_none_or(|(path, life)| p.paths[path].life > life);
+        let is_safe = |piece: &Piece| piece.waits_for.is_none_or(|(path, life)| p.paths[path].life > life);
         let Some(piece) = striped.next(is_safe) else { return false };
         let joint = self.memory.joint();
         let carrying = joint.rails(usize::MAX);
@@ -114,7 +114,7 @@ impl Rdma {
             Err(code) => !is_refusal(code) && self.goes_again(place, code, ended),
             Ok(()) => false,
         };
-        self.stripes.ended(&request, again, ended.and_then(|ended| ended.after));
+        self.stripes.ended(&request, again, ended.and_then(|ended| ended.waits_for));
         match outcome {
             Err(code) if again => {
                 if ended.is_some_and(|ended| ended.of_now) {
@@ -161,8 +161,8 @@ impl Rdma {
                 path.unsafe_puts |= alive && may_arrive;
             }
         }
-        let (first, after) = (path.up && of_now, may_arrive.then_some((at, life)));
-        alive.then_some(PieceEnd { of_now, first, after })
+        let (first, waits_for) = (path.up && of_now, may_arrive.then_some((at, life)));
+        alive.then_some(PieceEnd { of_now, first, waits_for })
     }
 
     /// Whether a piece that failed goes again. Providers flush what was under way on a path that
@@ -194,7 +194,7 @@ struct PieceEnd {
     /// Nothing had shown before that the path has failed.
     first: bool,
     /// Where bytes of a put may still arrive: what must have ended before it goes again.
-    after: Option<Opening>,
+    waits_for: Option<RemoteLife>,
 }
 
 /// Paths, by number, that take nothing though nothing is under way there.
