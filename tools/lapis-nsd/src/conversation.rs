@@ -16,7 +16,7 @@ pub struct Answer {
     /// The client is to be let go of after this answer.
     pub last: bool,
     /// What came with the request and was none of a window's. To close such a thing may take as
-    /// long as its maker likes: not where others wait.
+    /// long as its maker likes: not where others wait. More is left by [`Tables::take_unused`].
     pub refused: Vec<OwnedFd>,
 }
 

@@ -13,7 +13,7 @@
 //! | `ports.rs` | GM's nodes and ports |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
-//! | `closer.rs` | closes descriptors that clients have passed, and connections |
+//! | `closer.rs` | closes what clients have passed, their connections, and memory of windows |
 //! | `youth.rs` | how long a daemon does not know what tasks of one before it have |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 

@@ -7,7 +7,8 @@ use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
 use crate::tables::{Tables, Users};
 use lapis_adapters::bell::Bell;
-use lapis_adapters::channel::{self, Address, Channel};
+use lapis_adapters::channel::{Address, Channel};
+use lapis_adapters::listener::Listener;
 use lapis_adapters::protocol::{MAX_REQUEST, Reply};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -15,7 +16,6 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,6 +24,12 @@ use std::time::{Duration, Instant};
 const CLIENTS_OF_A_USER: usize = 4096;
 /// The most clients of all.
 const CLIENTS: usize = 16_384;
+/// Of one who has more than this to be closed, nothing is heard until it is: he passes faster than
+/// he lets close.
+const UNCLOSED_OF_A_USER: usize = 2 * CLIENTS_OF_A_USER;
+
+/// Clients that are accepted for one event.
+const AT_ONCE: usize = 64;
 
 /// So much may a client have left unread to be told of changes: answers need the rest of the room.
 const UNREAD: usize = 32 << 10;
@@ -61,13 +67,15 @@ struct Client {
 /// A daemon that listens.
 pub struct Server {
     options: Options,
-    listener: OwnedFd,
+    listener: Listener,
     watch: OwnedFd,
     stop: Arc<Bell>,
     tables: Tables,
     /// Tells that interfaces have changed.
     news: Option<News>,
     closer: Closer,
+    /// Nothing is passed over a connection before it is admitted.
+    empty_handed: bool,
     clients: HashMap<u64, Client>,
     next: u64,
     number: u64,
@@ -87,7 +95,8 @@ impl Server {
     /// # Errors
     /// Another daemon listens there, or the system is short of something.
     pub fn open(options: Options) -> io::Result<Self> {
-        let listener = channel::listener(&options.address)?;
+        // To take interfaces may last: nobody else gets the address, and clients need not wait.
+        let listener = Listener::bind(&options.address)?;
         let mut tables = Tables::new(options.adapters.clone(), options.share)?;
         tables.set_users(options.users.clone());
         tables.be_young(options.youth);
@@ -101,12 +110,26 @@ impl Server {
             // What happened before it was heard of.
             tables.look(Heard::ALL);
         }
+        let empty_handed = listener.listen()?;
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
         let user = rustix::process::geteuid().as_raw();
         let number = u64::from_le_bytes(number);
-        let (clients, closer) = (HashMap::new(), Closer::start()?);
-        Ok(Self { options, listener, watch, stop, tables, news, closer, clients, next: 1, number, user })
+        let (clients, closer) = (HashMap::new(), Closer::default());
+        Ok(Self {
+            options,
+            listener,
+            watch,
+            stop,
+            tables,
+            news,
+            closer,
+            empty_handed,
+            clients,
+            next: 1,
+            number,
+            user,
+        })
     }
 
     /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port;
@@ -197,9 +220,11 @@ impl Server {
         Ok(Handle { stop, thread: Some(thread) })
     }
 
+    /// Takes clients that wait: some at a time, so that those who come and go at once leave time for
+    /// others. The rest is another event.
     fn accept(&mut self) {
-        loop {
-            let channel = match channel::accept(&self.listener) {
+        for _ in 0..AT_ONCE {
+            let channel = match self.listener.accept() {
                 Ok(Some(channel)) => channel,
                 Ok(None) => return,
                 Err(_) => {
@@ -209,8 +234,7 @@ impl Server {
                 }
             };
             if let Err(channel) = self.admit(channel) {
-                // The client sees that it is not wanted.
-                self.closer.close([channel.hang_up()]);
+                self.refuse(channel);
             }
         }
     }
@@ -222,6 +246,7 @@ impl Server {
             return Err(channel);
         }
         let theirs = self.clients.values().filter(|client| client.conversation.caller().user == user).count();
+        let theirs = theirs + self.closer.waiting(user);
         if self.clients.len() >= CLIENTS || theirs >= CLIENTS_OF_A_USER {
             return Err(channel);
         }
@@ -235,20 +260,40 @@ impl Server {
         let process = Pid::from_raw(process.cast_signed())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
             .filter(|fd| epoll::add(&self.watch, fd, mark(1), EventFlags::IN).is_ok());
+        // From now on it counts, and so does what it passes.
+        channel.let_descriptors_in(true);
         let conversation = Conversation::new(caller);
         self.clients.insert(client, Client { channel, conversation, _process: process });
         Ok(())
     }
 
+    /// The client sees that it is not wanted.
+    fn refuse(&self, channel: Channel) {
+        let user = channel.peer().map_or(u32::MAX, |(user, _)| user);
+        let connection = channel.hang_up();
+        if self.empty_handed {
+            // Nothing can have been passed over it, so that closing it takes no time. Who has as
+            // many as he may have can't make more of them wait.
+            drop(connection);
+        } else {
+            self.closer.close(user, vec![connection]);
+        }
+    }
+
     fn hear(&mut self, number: u64, hung_up: bool) {
         let Some(client) = self.clients.get_mut(&number) else { return };
+        let user = client.conversation.caller().user;
+        let close_each = |fds: Vec<OwnedFd>| fds.into_iter().for_each(|fd| self.closer.close(user, vec![fd]));
+        if self.closer.waiting(user) >= UNCLOSED_OF_A_USER {
+            return self.let_go(number);
+        }
         let (mut bytes, mut fds) = ([0; MAX_REQUEST], Vec::new());
         let heard = client.channel.receive(&mut bytes, &mut fds, false);
         let len = match heard {
             Ok(len) if len > 0 => len,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && !hung_up => return,
             _ => {
-                self.closer.close(fds);
+                close_each(fds);
                 return self.let_go(number);
             }
         };
@@ -256,7 +301,8 @@ impl Server {
         let fds: Vec<_> = answer.fds.iter().map(AsFd::as_fd).collect();
         // A client that doesn't read its answers gets no more of them.
         let sent = client.channel.send(&answer.bytes, &fds, false);
-        self.closer.close(answer.refused);
+        close_each(answer.refused);
+        self.closer.close(user, self.tables.take_unused());
         if sent.is_err() || answer.last {
             self.let_go(number);
         }
@@ -266,8 +312,10 @@ impl Server {
         if let Some(client) = self.clients.remove(&number) {
             // Until it is closed it would be reported.
             let _ = epoll::delete(&self.watch, &client.channel);
-            self.closer.close([client.channel.hang_up()]);
             self.tables.gone(number);
+            let mut unused = self.tables.take_unused();
+            unused.push(client.channel.hang_up());
+            self.closer.close(client.conversation.caller().user, unused);
         }
     }
 
@@ -283,19 +331,31 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Some(path) = self.options.address.path() {
-            let _ = std::fs::remove_file(PathBuf::from(path));
-        }
-    }
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         self.stop.ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::soft_adapters;
+
+    #[test]
+    fn clients_that_come_without_end_leave_time_for_others() {
+        let address = Address::new(&format!("lapis-test-accept-{}", std::process::id()));
+        let adapters = soft_adapters(1, 1, 4).expect("possible");
+        let options = Options { address: address.clone(), adapters, ..Options::default() };
+        let mut server = Server::open(options).expect("free");
+        let connect = |_| Channel::connect(&address, Duration::from_secs(60)).expect("listens");
+        let waiting: Vec<Channel> = (0..AT_ONCE + 1).map(connect).collect();
+        server.accept();
+        assert_eq!(server.clients.len(), AT_ONCE);
+        server.accept();
+        assert_eq!(server.clients.len(), waiting.len());
     }
 }

@@ -54,6 +54,8 @@ pub struct Tables {
     /// Who may open windows of interfaces.
     users: Users,
     youth: Youth,
+    /// What nobody needs any more.
+    unused: Vec<OwnedFd>,
 }
 
 impl Tables {
@@ -83,6 +85,7 @@ impl Tables {
             ports,
             others: None,
             youth: Youth::begin(Duration::ZERO),
+            unused: Vec::new(),
         })
     }
 
@@ -121,13 +124,22 @@ impl Tables {
         self.cards.iter().map(|card| card.windows.len()).sum()
     }
 
+    /// Descriptors that the last request, or the last client that has gone, has left: memory of
+    /// windows, which takes time to be freed, and what was passed in vain. They are the caller's
+    /// to close.
+    pub fn take_unused(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.unused)
+    }
+
     /// A client has gone: its windows are free, or reserved again, and so are those that it held.
     pub fn gone(&mut self, client: u64) {
+        let unused = &mut self.unused;
         for card in &mut self.cards {
             let interface = &mut card.interface;
             card.windows.retain(|number, entry| {
                 if let Some(open) = entry.open.take_if(|open| open.client == client) {
                     open.parts.mark_closed();
+                    unused.extend([open.parts.memory, open.parts.bell]);
                     if let Some((interface, _)) = interface {
                         interface.close(*number);
                     }
@@ -143,13 +155,18 @@ impl Tables {
     }
 
     /// Does what is asked, or says why not. Nothing changes if it is refused.
-    pub fn handle(&mut self, caller: Caller, request: Request, fds: Vec<OwnedFd>) -> (Reply, Vec<OwnedFd>) {
+    pub fn handle(
+        &mut self,
+        caller: Caller,
+        request: Request,
+        mut fds: Vec<OwnedFd>,
+    ) -> (Reply, Vec<OwnedFd>) {
         let answer = match request {
             Request::Hello { .. } => Err((Why::Malformed, "the conversation has begun already".to_owned())),
             Request::Adapters => Ok((self.adapters(caller), Vec::new())),
             Request::Windows { adapter, from } => self.windows(&adapter, from),
             Request::Open { adapter, window, key } => self.open(caller, &adapter, window, key),
-            Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, fds),
+            Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, &mut fds),
             Request::Attach { place, key } => self.attach(caller, &place, key),
             Request::Hop { adapter, address } => self.hop(caller, &adapter, address),
             Request::Close { place } => self.close(caller, &place),
@@ -162,7 +179,7 @@ impl Tables {
             }
             Request::AdoptPort { node, host, board, port, name, life, place, key, geometry } => {
                 let wish = NewPort { node: host, board, port, name };
-                self.adopt_port(caller, (node, life, wish), &place, (key, geometry), fds)
+                self.adopt_port(caller, (node, life, wish), &place, (key, geometry), &mut fds)
             }
             Request::AttachPort { from, node, port, key } => {
                 self.attach_port(caller, (from, node, port), key)
@@ -170,6 +187,7 @@ impl Tables {
             Request::Nodes { from } => Ok((self.nodes(from), Vec::new())),
             Request::Set { adapter, up } => self.set(caller, &adapter, up),
         };
+        self.unused.append(&mut fds);
         answer.unwrap_or_else(|(why, text)| (Reply::Refused { why, text }, Vec::new()))
     }
 
@@ -276,7 +294,7 @@ impl Tables {
         place: &Place,
         key: Key,
         geometry: Geometry,
-        fds: Vec<OwnedFd>,
+        fds: &mut Vec<OwnedFd>,
     ) -> Answer {
         let share = self.share;
         let card = self.card_for(caller, &place.adapter)?;
@@ -285,10 +303,15 @@ impl Tables {
             card.within(caller, share, &place.adapter)?;
         }
         let malformed = |text: String| (Why::Malformed, text);
-        let [memory, bell] = <[OwnedFd; 2]>::try_from(fds)
-            .map_err(|fds| malformed(format!("a window has two descriptors, not {}", fds.len())))?;
+        let count = fds.len();
+        let (Some(bell), Some(memory), true) = (fds.pop(), fds.pop(), count == 2) else {
+            return Err(malformed(format!("a window has two descriptors, not {count}")));
+        };
         let parts = Parts { memory, bell, geometry };
-        parts.check().map_err(|e| malformed(format!("that is no window: {e}")))?;
+        if let Err(e) = parts.check() {
+            fds.extend([parts.memory, parts.bell]);
+            return Err(malformed(format!("that is no window: {e}")));
+        }
         card.put(place.window, caller, key, parts);
         Ok((Reply::Done, Vec::new()))
     }
@@ -316,14 +339,16 @@ impl Tables {
         let Some(entry) = card.windows.get_mut(&place.window).filter(mine) else {
             return Err((Why::NoWindow, format!("{place} is not open over this connection")));
         };
-        if let Some(open) = entry.open.take() {
-            open.parts.mark_closed();
-        }
+        let closed = entry.open.take();
         if !entry.reserved {
             card.windows.remove(&place.window);
         }
         if let Some((interface, _)) = &mut card.interface {
             interface.close(place.window);
+        }
+        if let Some(open) = closed {
+            open.parts.mark_closed();
+            self.unused.extend([open.parts.memory, open.parts.bell]);
         }
         self.after_closing();
         self.ports.closed(place);

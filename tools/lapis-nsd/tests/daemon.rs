@@ -206,9 +206,13 @@ fn descriptors_that_take_long_to_close_keep_no_other_client_waiting() {
     let mut kept = Vec::new();
     for (before, count) in [(&[][..], 1), (&[], 253), (&[b"rubbish"][..], 1)] {
         let (near, far) = lingering(LONG);
+        let channel = Channel::connect(&address, LONG).expect("listens");
+        let hello = serde_json::to_vec(&Request::Hello { version: VERSION }).expect("plain");
+        channel.send(&hello, &[], true).expect("room");
+        // Who is admitted may pass descriptors.
+        assert!(channel.receive(&mut [0; MAX_REPLY], &mut Vec::new(), true).expect("welcome") > 0);
         // It sees all of it at once, when nobody else has the connection any more.
         send_signal(&daemon, Signal::STOP);
-        let channel = Channel::connect(&address, LONG).expect("listens");
         for bytes in before {
             channel.send(*bytes, &[], true).expect("room");
         }

@@ -5,14 +5,14 @@ use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    listen, recvmsg, sendmsg, shutdown, socket_with,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
+    sendmsg, shutdown, socket_with,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Descriptors that a message may have: as many as the kernel passes, SCM_MAX_FD. Of more than a
 /// receiver has room for it would close the rest itself, at once.
@@ -20,8 +20,14 @@ pub const MAX_FDS: usize = 253;
 
 const _: () = assert!(3 + 2 * crate::eth::MOST_QUEUES as usize <= MAX_FDS);
 
+/// The shortest time that a socket can be told to wait: none is for ever.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// `unix(7)` calls it SIOCOUTQ.
 const TIOCOUTQ: Opcode = libc::TIOCOUTQ as Opcode;
+
+/// Of `asm-generic/socket.h`; the libc crate has no name for it.
+const SO_PASSRIGHTS: libc::c_int = 83;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +54,7 @@ impl Address {
         self.0.contains('/').then(|| Path::new(&self.0))
     }
 
-    fn socket_address(&self) -> io::Result<SocketAddrUnix> {
+    pub(crate) fn socket_address(&self) -> io::Result<SocketAddrUnix> {
         Ok(match self.path() {
             Some(path) => SocketAddrUnix::new(path)?,
             None => SocketAddrUnix::new_abstract_name(self.0.as_bytes())?,
@@ -68,39 +74,20 @@ impl std::fmt::Display for Address {
     }
 }
 
-fn socket() -> io::Result<OwnedFd> {
+pub(crate) fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// A socket that clients connect to.
-///
-/// # Errors
-/// Somebody listens there already, or the system is short of something.
-pub fn listener(at: &Address) -> io::Result<OwnedFd> {
-    let (socket, address) = (socket()?, at.socket_address()?);
-    match (bind(&socket, &address), at.path()) {
-        (Err(Errno::ADDRINUSE), Some(path)) if is_left_behind(path, &address) => {
-            std::fs::remove_file(path)?;
-            bind(&socket, &address)?;
-        }
-        (bound, _) => bound?,
-    }
-    listen(&socket, 128)?;
-    rustix::io::ioctl_fionbio(&socket, true)?;
-    Ok(socket)
-}
-
-/// Whether a path is the socket of somebody who has ended.
-fn is_left_behind(path: &Path, address: &SocketAddrUnix) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-    let is_socket = path.symlink_metadata().is_ok_and(|file| file.file_type().is_socket());
-    let refused = || {
-        let socket = socket()?;
-        // A daemon that is behind with its clients is there.
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok::<bool, io::Error>(connect(&socket, address) == Err(Errno::CONNREFUSED))
+/// Whether descriptors may be sent to a socket: to a connected one, or to those that will connect
+/// to a listener. Before Linux 6.16 they always may. Answers whether the kernel does as it is told.
+pub fn let_descriptors_in(socket: impl AsFd, may: bool) -> bool {
+    let may = libc::c_int::from(may);
+    // SAFETY: the value lives during the call, and has the length that is told.
+    let set = unsafe {
+        let (fd, len) = (socket.as_fd().as_raw_fd(), size_of_val(&may) as libc::socklen_t);
+        libc::setsockopt(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const may).cast(), len)
     };
-    is_socket && refused().unwrap_or(false)
+    set == 0
 }
 
 /// One end of a conversation.
@@ -115,11 +102,36 @@ impl Channel {
     /// Nobody listens there, or not to this user.
     pub fn connect(to: &Address, patience: Duration) -> io::Result<Self> {
         let socket = socket()?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
-        // To connect takes as long as it takes to be queued there.
-        set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
-        connect(&socket, &to.socket_address()?)?;
-        Ok(Self(socket))
+        let (address, begun) = (to.socket_address()?, Instant::now());
+        // To connect takes as long as it takes to be queued there. A signal ends the wait, whatever
+        // its handler was installed with.
+        let mut left = patience;
+        loop {
+            set_socket_timeout(&socket, Timeout::Send, Some(left))?;
+            match connect(&socket, &address) {
+                Err(Errno::INTR) => left = patience.saturating_sub(begun.elapsed()).max(SHORTEST),
+                Err(Errno::AGAIN) => {
+                    let text = "as many clients as may already wait for it";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                connected => {
+                    connected?;
+                    break;
+                }
+            }
+        }
+        let channel = Self(socket);
+        channel.be_patient(patience)?;
+        Ok(channel)
+    }
+
+    /// From now on waits for each message for so long at most.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn be_patient(&self, patience: Duration) -> io::Result<()> {
+        set_socket_timeout(&self.0, Timeout::Recv, Some(patience))?;
+        Ok(set_socket_timeout(&self.0, Timeout::Send, Some(patience))?)
     }
 
     /// The end behind a connected socket.
@@ -200,6 +212,11 @@ impl Channel {
         Ok(usize::try_from(waiting).unwrap_or(0))
     }
 
+    /// See [`let_descriptors_in`].
+    pub fn let_descriptors_in(&self, may: bool) -> bool {
+        let_descriptors_in(&self.0, may)
+    }
+
     /// Ends the conversation, as the other end sees it. What is left is to close the descriptor.
     pub fn hang_up(self) -> OwnedFd {
         let _ = shutdown(&self.0, Shutdown::Both);
@@ -213,45 +230,54 @@ impl AsFd for Channel {
     }
 }
 
-/// Takes the next client of a listener, if one waits.
-///
-/// # Errors
-/// Descriptors are short.
-pub fn accept(listener: impl AsFd) -> io::Result<Option<Channel>> {
-    match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-        Ok(socket) => Ok(Some(Channel(socket))),
-        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
-        Err(e) => Err(e.into()),
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::listener::Listener;
+    use lapis_patience::Patience;
     use std::sync::mpsc;
 
+    /// With a time-out, connect(2) ends at each signal, whatever SA_RESTART says.
     #[test]
-    fn a_socket_that_was_left_is_replaced_and_nothing_else_is() {
-        let path = std::env::temp_dir().join(format!("lapis-channel-{}", std::process::id()));
-        let at = Address::new(&path.to_string_lossy());
-        let in_use = || listener(&at).expect_err("taken").kind() == io::ErrorKind::AddrInUse;
-        let first = listener(&at).expect("free");
-        assert!(in_use(), "somebody listens");
-        drop(first);
-        let second = listener(&at).expect("nobody listens any more");
-        Channel::connect(&at, Duration::from_secs(9)).expect("listens");
-        drop(second);
-        std::fs::remove_file(&path).expect("it was left again");
-        std::fs::write(&path, "not a socket").expect("a file");
-        assert!(in_use(), "somebody's file");
-        assert_eq!(std::fs::read(&path).expect("is there still"), b"not a socket");
-        std::fs::remove_file(&path).expect("ours");
+    fn signals_neither_end_nor_prolong_the_wait_for_who_takes_no_clients() {
+        extern "C" fn nothing(_: libc::c_int) {}
+        // SAFETY: zeroes are a valid action, and the handler does nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+            action.sa_flags = libc::SA_RESTART;
+            assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
+        }
+        let at = Address::new(&format!("lapis-channel-signals-{}", std::process::id()));
+        let listener = Listener::bind(&at).expect("free");
+        listener.listen().expect("bound");
+        let mut queued = Vec::new();
+        while let Ok(client) = Channel::connect(&at, Duration::from_millis(1)) {
+            queued.push(client);
+        }
+        let (tell, told) = mpsc::channel();
+        let waits = std::thread::spawn(move || {
+            // SAFETY: a call without arguments.
+            let me = unsafe { libc::pthread_self() };
+            tell.send(me).expect("is there");
+            Channel::connect(&at, Duration::from_millis(300)).expect_err("the queue is full").kind()
+        });
+        let thread = told.recv().expect("it has begun");
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while !waits.is_finished() {
+            assert!(!patience.is_over(), "signals keep it waiting");
+            // SAFETY: the thread has not been joined, so that its name is its own.
+            unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(waits.join().expect("ends"), io::ErrorKind::TimedOut);
     }
 
     #[test]
     fn who_takes_no_clients_keeps_nobody_waiting_longer_than_he_will() {
         let at = Address::new(&format!("lapis-channel-full-{}", std::process::id()));
-        let _listener = listener(&at).expect("free");
+        let listener = Listener::bind(&at).expect("free");
+        listener.listen().expect("bound");
         let (done, is_done) = mpsc::channel();
         std::thread::spawn(move || {
             // More than are queued for him.

@@ -22,6 +22,7 @@
 //! | `matrix.rs` | which adapters are up |
 //! | `protocol.rs` | what is said to the daemon of the windows, and by it |
 //! | `channel.rs` | messages with descriptors over a UNIX socket |
+//! | `listener.rs` | the daemon's socket, and the name that only one daemon has |
 //! | `client.rs` | a connection to the daemon |
 //! | `status.rs` | what people and scripts are shown of adapters and windows |
 
@@ -36,6 +37,8 @@ pub mod fifo;
 pub mod key;
 #[cfg(not(loom))]
 pub mod lanes;
+#[cfg(not(loom))]
+pub mod listener;
 #[cfg(not(loom))]
 pub mod matrix;
 pub mod memory;

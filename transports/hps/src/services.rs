@@ -132,7 +132,7 @@ impl Services {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapis_adapters::channel::listener;
+    use lapis_adapters::listener::Listener;
     use lapis_nsd::{Options, Server, soft_adapters};
 
     #[test]
@@ -145,7 +145,8 @@ mod tests {
         drop(daemon);
         assert!(matches!(services.look(&[]), Some(News::Gone)));
         // The next one listens, and takes its time.
-        let _next = listener(&address).expect("nobody listens");
+        let next = Listener::bind(&address).expect("nobody listens");
+        next.listen().expect("it is bound");
         let (begun, mut tries) = (Instant::now(), 0);
         while tries < 3 {
             let before = services.tried;

@@ -70,6 +70,9 @@ fn open(groups: u32) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// News that are taken at once.
+const AT_ONCE: usize = 64;
+
 /// A socket that becomes readable when a link, a neighbour or an address has changed.
 #[derive(Debug)]
 pub(crate) struct News(OwnedFd);
@@ -82,7 +85,8 @@ impl News {
     /// What news are of. What they say is forgotten: they are a reason to look, and no more.
     pub(crate) fn take(&self) -> Heard {
         let (mut heard, mut bytes) = (Heard::default(), [0u8; 4096]);
-        loop {
+        // Whoever changes routes without end leaves time for others: the rest is another event.
+        for _ in 0..AT_ONCE {
             match recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT) {
                 Ok((len, _)) => heard.add(&bytes[..len]),
                 // Too many at once: some are lost.
@@ -90,6 +94,7 @@ impl News {
                 Err(_) => return heard,
             }
         }
+        heard
     }
 }
 

@@ -145,7 +145,7 @@ impl Tables {
         (node, life, wish): (u32, u32, NewPort),
         place: &Place,
         (key, geometry): (Key, Geometry),
-        fds: Vec<OwnedFd>,
+        fds: &mut Vec<OwnedFd>,
     ) -> Answer {
         let adapter = self.cards.get(wish.board as usize).map(|card| card.spec.name.as_str());
         if adapter != Some(place.adapter.as_str()) {

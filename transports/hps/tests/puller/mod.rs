@@ -1,7 +1,8 @@
 //! A services daemon that takes adapters down at the worst moment: when somebody has just learnt
 //! that they are up, and asks for a window.
 
-use lapis_adapters::channel::{self, Address, Channel};
+use lapis_adapters::channel::{Address, Channel};
+use lapis_adapters::listener::Listener;
 use lapis_adapters::protocol::{MAX_REQUEST, Request};
 use lapis_nsd::{Caller, Conversation, Tables, soft_adapters};
 use rustix::io::ioctl_fionbio;
@@ -17,7 +18,7 @@ const ROOT: Caller = Caller { client: 0, user: 0, process: 0, administrator: tru
 /// Serves until it is dropped.
 pub(crate) struct Puller {
     pub(crate) address: Address,
-    listener: Arc<OwnedFd>,
+    listener: Arc<Listener>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -27,7 +28,8 @@ impl Puller {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let address = Address::new(&format!("lapis-test-puller-{}-{number}", std::process::id()));
-        let listener = Arc::new(channel::listener(&address).expect("nobody listens there"));
+        let listener = Arc::new(Listener::bind(&address).expect("nobody listens there"));
+        listener.listen().expect("it is bound");
         ioctl_fionbio(&listener, false).expect("a socket");
         let adapters = soft_adapters(4, 2, 16).expect("possible");
         let tables = Arc::new(Mutex::new(Tables::new(adapters, Some(16)).expect("memory")));
@@ -35,7 +37,7 @@ impl Puller {
         let thread = std::thread::spawn(move || {
             // Until the socket is shut down.
             for number in 1.. {
-                let Ok(Some(client)) = channel::accept(&clients) else { return };
+                let Ok(Some(client)) = clients.accept() else { return };
                 ioctl_fionbio(client.as_fd(), false).expect("a socket");
                 let tables = Arc::clone(&tables);
                 std::thread::spawn(move || serve(number, &client, &tables, pulled));
@@ -57,6 +59,7 @@ impl Drop for Puller {
 /// Answers a client until it has gone.
 fn serve(client: u64, channel: &Channel, tables: &Mutex<Tables>, pulled: &[&str]) {
     let tables = || tables.lock().unwrap_or_else(PoisonError::into_inner);
+    channel.let_descriptors_in(true);
     let (user, process) = channel.peer().expect("connected");
     let mut conversation = Conversation::new(Caller { client, user, process, administrator: true });
     let (mut bytes, mut fds) = ([0; MAX_REQUEST], Vec::new());
