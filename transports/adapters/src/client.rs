@@ -74,7 +74,8 @@ pub struct Daemon {
     channel: Channel,
     number: u64,
     matrix: Reader,
-    /// Answers that came too late for their requests, or have not come yet: the next ones.
+    /// Answers that are owed to requests which have timed out. They come before those to later
+    /// requests: `ask` and `has_gone` drop so many, and both count down.
     late: AtomicU32,
 }
 
@@ -87,13 +88,16 @@ impl Daemon {
         Self::connect_within(address, PATIENCE)
     }
 
-    /// The same with a daemon that answers each request within this time.
+    /// The same with a daemon that says within this time that it is there. For later answers it has
+    /// as long as any.
     ///
     /// # Errors
     /// As for [`connect`](Self::connect).
     pub fn connect_within(address: &Address, patience: Duration) -> Result<Self, DaemonError> {
-        let channel =
-            Channel::connect(address, patience).map_err(|e| DaemonError::Absent(address.clone(), e))?;
+        let channel = Channel::connect(address, patience).map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => DaemonError::Silent(address.clone(), e),
+            _ => DaemonError::Absent(address.clone(), e),
+        })?;
         let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
         if user != 0 && user != rustix::process::geteuid().as_raw() {
             return Err(DaemonError::Stranger(address.clone(), user));
@@ -105,6 +109,7 @@ impl Daemon {
             return Err(confused("no welcome"));
         };
         let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
+        channel.be_patient(PATIENCE).map_err(|e| DaemonError::Silent(address.clone(), e))?;
         Ok(Self { address: address.clone(), channel, number: daemon, matrix, late })
     }
 
@@ -121,6 +126,14 @@ impl Daemon {
     /// Whether the daemon has gone. Costs a system call, and takes what it sent unasked.
     pub fn has_gone(&self) -> bool {
         has_gone(&self.channel, &self.late)
+    }
+
+    /// From now on answers are waited for so long at most.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn be_patient(&self, patience: Duration) -> io::Result<()> {
+        self.channel.be_patient(patience)
     }
 
     fn ask(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
@@ -460,6 +473,33 @@ mod tests {
         far.send(&serde_json::to_vec(&nodes).expect("plain"), &[], true).expect("room");
         assert!(matches!(ask(), Err(DaemonError::Silent(..))));
         assert!(matches!(ask(), Ok((Reply::Nodes { .. }, _))), "this request's");
+    }
+
+    /// What a daemon is asked after its hello may take it longer than to say hello.
+    #[test]
+    fn a_daemon_that_has_said_in_time_that_it_is_there_may_take_longer_to_answer() {
+        const QUICK: Duration = Duration::from_millis(200);
+        let address = Address::new(&format!("lapis-client-slow-{}", std::process::id()));
+        let listener = crate::listener::Listener::bind(&address).expect("free");
+        listener.listen().expect("bound");
+        let daemon = std::thread::spawn(move || {
+            rustix::io::ioctl_fionbio(&listener, false).expect("a socket");
+            let client = listener.accept().expect("descriptors").expect("one comes");
+            rustix::io::ioctl_fionbio(client.as_fd(), false).expect("a socket");
+            let matrix = crate::matrix::Writer::new().expect("memory");
+            let (mut bytes, mut fds) = ([0; 4096], Vec::new());
+            let mut answer = |reply: &Reply, with: &[BorrowedFd<'_>], after| {
+                client.receive(&mut bytes, &mut fds, true).expect("a request");
+                std::thread::sleep(after);
+                client.send(&serde_json::to_vec(reply).expect("plain"), with, true).expect("room");
+            };
+            let welcome = Reply::Welcome { version: VERSION, daemon: 1 };
+            answer(&welcome, &[matrix.file().as_fd()], Duration::ZERO);
+            answer(&Reply::Adapters { adapters: Vec::new() }, &[], 3 * QUICK);
+        });
+        let client = Daemon::connect_within(&address, QUICK).expect("it says hello at once");
+        assert_eq!(client.adapters().expect("it answers").len(), 0);
+        daemon.join().expect("ends");
     }
 
     #[test]
