@@ -160,6 +160,12 @@ impl Card {
 }
 
 impl Entry {
+    /// Whether the caller's process has it open, and nobody holds it.
+    pub(super) fn is_open_in(&self, caller: Caller) -> bool {
+        let is_theirs = |open: &Opened| open.process == caller.process;
+        !self.reserved && self.user == caller.user && self.open.as_ref().is_some_and(is_theirs)
+    }
+
     pub(super) fn state(&self) -> &'static str {
         match self {
             Self { open: Some(_), .. } => "open",

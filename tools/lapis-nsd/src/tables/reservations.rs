@@ -25,7 +25,12 @@ impl Tables {
         let number = match window {
             Some(number) => {
                 card.exists(number)?;
-                if let Some(entry) = card.windows.get(&number) {
+                if let Some(entry) = card.windows.get_mut(&number) {
+                    if held && entry.is_open_in(caller) {
+                        // Another context of the holder's process has shown it first.
+                        (entry.reserved, entry.holder) = (true, Some(caller.client));
+                        return Ok((Reply::Reserved { window: number }, Vec::new()));
+                    }
                     return Err((Why::Taken, format!("window {number} of {adapter} is taken: {entry}")));
                 }
                 number

@@ -93,6 +93,54 @@ fn a_window_that_is_held_is_its_holders_users_until_he_has_gone() {
     assert_eq!(tables.taken(), 0);
 }
 
+/// After a daemon's restart the context that uses a window shows it before the one that holds it.
+#[test]
+fn a_window_that_is_open_is_held_again_by_the_holders_process_alone() {
+    let (mut before, mut after) = (tables(), tables());
+    let (holder, friend, bob) = (caller(1, ANN), caller(2, ANN), caller(3, BOB));
+    let friend = Caller { process: holder.process, ..friend };
+    let (number, parts) = open(&mut before, friend, None, "a").expect("free");
+    let adopt = Request::Adopt { place: place(number), key: Key::of_text("a"), geometry: parts.geometry };
+    assert_eq!(after.handle(friend, adopt, vec![parts.memory, parts.bell]).0, Reply::Done);
+    let hold = Request::Reserve { adapter: "sn0".to_owned(), window: Some(number), held: true };
+    for other in [bob, caller(4, ANN)] {
+        assert_eq!(done(&mut after, other, hold.clone()), Err(Why::Taken), "another process");
+    }
+    assert_eq!(done(&mut after, holder, hold.clone()), Ok(()));
+    assert_eq!(done(&mut after, holder, hold), Err(Why::Taken), "it is held");
+    after.gone(friend.client);
+    assert_eq!(open(&mut after, bob, Some(number), "b").err(), Some(Why::Taken), "held");
+    after.gone(holder.client);
+    assert_eq!(open(&mut after, bob, Some(number), "b").expect("free").0, number);
+}
+
+/// What is freed in the thread that serves keeps everybody waiting.
+#[test]
+fn memory_of_windows_and_what_was_passed_in_vain_is_left_for_others_to_close() {
+    let mut tables = tables();
+    let ann = caller(1, ANN);
+    let (first, _) = open(&mut tables, ann, None, "a").expect("free");
+    let (_, parts) = open(&mut tables, ann, None, "a").expect("free");
+    assert_eq!(tables.take_unused().len(), 0);
+    assert_eq!(done(&mut tables, ann, Request::Close { place: place(first) }), Ok(()));
+    assert_eq!(tables.take_unused().len(), 2, "a window");
+    let pass = |request| {
+        (request, vec![parts.memory.try_clone().expect("free"), parts.bell.try_clone().expect("free")])
+    };
+    let wrong = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
+    let adopt = |window, geometry| Request::Adopt { place: place(window), key: Key::of_text("a"), geometry };
+    for request in [Request::Adapters, adopt(1, parts.geometry), adopt(5, wrong)] {
+        let (request, fds) = pass(request);
+        tables.handle(ann, request, fds);
+        assert_eq!(tables.take_unused().len(), 2, "passed in vain");
+    }
+    let (request, fds) = pass(adopt(5, parts.geometry));
+    assert_eq!(tables.handle(ann, request, fds).0, Reply::Done);
+    assert_eq!(tables.take_unused().len(), 0);
+    tables.gone(ann.client);
+    assert_eq!(tables.take_unused().len(), 4, "two windows");
+}
+
 #[test]
 fn reservations_outlive_connections_and_are_their_makers() {
     let mut tables = tables();
