@@ -3,10 +3,11 @@
 mod signals;
 
 use clap::Parser;
-use lapis_adapters::channel::Address;
+use lapis_adapters::channel::{Address, Channel};
 use lapis_nsd::{AdapterSpec, EthMode, Options, Server, Users, YOUTH, eth_adapters, soft_adapters};
 use signals::Signals;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const AFTER: &str = "\
 The daemon gives windows of adapters to the tasks of jobs that use MP_EUILIB=us, GM ports or QNIX contexts. Soft adapters are \
@@ -84,7 +85,7 @@ fn main() -> ExitCode {
     let mut server = match Server::open(options) {
         Ok(server) => server,
         Err(e) => {
-            eprintln!("lapis-nsd: can't serve at `{address}`: {e}{}", hint(&e));
+            eprintln!("lapis-nsd: can't serve at `{address}`: {e}{}", hint(&e, &address));
             return ExitCode::FAILURE;
         }
     };
@@ -128,11 +129,22 @@ fn adapters(cli: &Cli) -> Result<Vec<AdapterSpec>, String> {
     Ok(adapters)
 }
 
-fn hint(e: &std::io::Error) -> &'static str {
-    if e.kind() == std::io::ErrorKind::AddrInUse {
-        " (a daemon is there already; `lapis-windows status` asks it, --socket names another place)"
-    } else {
-        ""
+/// Who has the address, if that is why.
+fn hint(e: &std::io::Error, address: &Address) -> String {
+    if e.kind() != std::io::ErrorKind::AddrInUse {
+        return String::new();
+    }
+    let own = rustix::process::geteuid().as_raw();
+    match Channel::connect(address, Duration::from_secs(1)).and_then(|there| there.peer()) {
+        Ok((user, _)) if user == 0 || user == own => {
+            " (a daemon is there already; `lapis-windows status` asks it, --socket names another place)"
+                .to_owned()
+        }
+        Ok((user, _)) => format!(
+            " (user {user} listens there, whom no client trusts, since he is neither root nor user {own}: --socket PATH \
+             in a directory of this user's, as /run/lapis/nsd, keeps others out)"
+        ),
+        Err(e) => format!(" (who has it does not answer: {e}; --socket names another place)"),
     }
 }
 
