@@ -19,6 +19,7 @@ pub mod burst;
 mod counts;
 pub mod frame;
 mod lane;
+mod lock;
 pub mod pool;
 pub mod port;
 pub mod ring;

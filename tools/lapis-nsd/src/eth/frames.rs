@@ -30,9 +30,9 @@ const MOMENT: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(250);
 /// The most sockets of closed windows that tasks may keep.
 const KEPT: u32 = 256;
-/// Into so many parts the frames to receive into are divided: with each window that is open another
-/// part is in use, since the fewer go round, the more of them are in caches.
-const PARTS: u32 = 4;
+/// Into so many shares the frames to receive into are divided: with each window that is open another
+/// share is in use, since the fewer go round, the more of them are in caches.
+pub(crate) const SHARES: u32 = 4;
 /// So often the fill ring's lock is tried: until a holder that has ended is found.
 const TRIES: u32 = 2048;
 
@@ -71,8 +71,8 @@ pub(crate) struct Frames {
     kept: Sockets,
     /// Places of the table that may be taken.
     places: BTreeSet<u32>,
-    /// Parts of the frames to receive into that are in use.
-    parts: u32,
+    /// Shares of the frames to receive into that are in use.
+    shares: u32,
     /// Frames that could not be given back yet.
     back: Vec<u64>,
 }
@@ -153,7 +153,7 @@ impl Frames {
             }
             made => (made?, native),
         };
-        let pool = Pool::map(&file, &keeper, layout)?;
+        let pool = Pool::map(&file, &keeper, layout, 0)?;
         pool.hide_from_children()?;
         let kept = Sockets::new(KEPT)?;
         let mut frames = Self {
@@ -169,10 +169,10 @@ impl Frames {
             closing: Vec::new(),
             kept,
             places: BTreeSet::new(),
-            parts: 0,
+            shares: 0,
             back: Vec::new(),
         };
-        frames.use_part();
+        frames.use_share();
         Ok(frames)
     }
 
@@ -201,13 +201,13 @@ impl Frames {
         !self.places.is_empty()
     }
 
-    /// Has the kernel receive into another part of the frames, if there is one.
-    fn use_part(&mut self) {
-        if self.parts < PARTS {
-            let (part, chunk) = (self.layout.receive / PARTS, u64::from(self.layout.chunk));
-            let numbers = self.parts * part..(self.parts + 1) * part;
+    /// Has the kernel receive into another share of the frames, if there is one.
+    fn use_share(&mut self) {
+        if self.shares < SHARES {
+            let (share, chunk) = (self.layout.receive / SHARES, u64::from(self.layout.chunk));
+            let numbers = self.shares * share..(self.shares + 1) * share;
             self.back.extend(numbers.map(|number| u64::from(number) * chunk));
-            self.parts += 1;
+            self.shares += 1;
             self.give_back();
         }
     }
@@ -236,8 +236,8 @@ impl Frames {
         self.pool.reset(window);
         let theirs = socket.try_clone()?;
         self.held.insert(window, Held { socket, arrivals });
-        if self.held.len() > self.parts as usize {
-            self.use_part();
+        if self.held.len() > self.shares as usize {
+            self.use_share();
         }
         Ok(theirs)
     }
@@ -295,6 +295,8 @@ impl Frames {
                 continue;
             }
             let Closing { window, held, .. } = self.closing.swap_remove(at);
+            // Who was killed with a lock does not need it any more, in whichever PID name space.
+            self.pool.break_locks_of(window);
             self.empty(window, &held);
             let place = (0..KEPT).find(|place| !self.places.contains(place)).unwrap_or(0);
             if self.kept.set(place, Some(held.socket.as_fd())).is_ok() {

@@ -64,9 +64,9 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The lane of a socket and its queue's frames.
-    pub(super) fn open(wire: &Wire, socket: OwnedFd, memory: impl AsFd) -> io::Result<Self> {
-        let pool = Pool::map(&memory, &socket, wire.layout)?;
+    /// The lane of a window's socket and its queue's frames.
+    pub(super) fn open(wire: &Wire, window: u32, socket: OwnedFd, memory: impl AsFd) -> io::Result<Self> {
+        let pool = Pool::map(&memory, &socket, wire.layout, window)?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
         Ok(Self {

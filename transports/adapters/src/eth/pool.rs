@@ -11,33 +11,43 @@
 //! The kernel has one fill ring and one completion ring for each receive queue, and so for all
 //! windows of an interface. Whoever has something to do there tries the lock; who doesn't get it
 //! does it at the next poll, so that nobody waits for a task that was put aside. A task that was
-//! killed in between loses the lock to the next one who wants it. What it was doing is then done
-//! again or not at all: a frame may be used twice at the same time, which costs a datagram that the
-//! authenticator refuses, or be lost to the pool until it is made anew.
+//! killed in between loses the lock (`lock.rs`).
 //!
-//! Frames that a task has read are listed in the memory until they are given back, so that the
-//! daemon finds those of a task that was killed.
+//! A frame to receive into is in exactly one place: in the fill ring, in the kernel's hands, in a
+//! window's receiving ring, in a window's list of what it has read, or in the daemon's list of what
+//! it has yet to give back. The rings' positions and the lists' counts say where. Who is killed
+//! between two of these steps leaves a frame in none of them, or in two:
+//!
+//! * After taking from the receiving ring, before the note in the list: the frame is lost to the pool
+//!   until that is made anew.
+//! * Between writing to the fill ring and emptying the list: nothing was published, and the daemon
+//!   gives the listed frames back.
+//! * Between emptying the list and publishing the fill ring's position: the frames are lost. The
+//!   other way round they would be used twice from then on.
+//! * After publishing, with the lock: nothing. The next one goes on where the ring stands.
+//! * Between setting the bits of sent frames and releasing the completion ring: the bits are set
+//!   again. A frame may be sent and written at once, which costs a datagram that the authenticator
+//!   refuses.
+//!
+//! The lists lie in the memory so that the daemon finds the frames of a task that was killed.
 
+use crate::eth::lock::{self, Taker};
 use crate::eth::ring::Ring;
 use crate::memory::Memory;
 use lapis_core::sync::prefetch::before_reading;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::xdp::{XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING};
 use rustix::net::{RecvFlags, sockopt};
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsFd;
 
 /// Where the bits begin: the locks have cache lines of their own.
 const BITS_AT: usize = 128;
+const FILL_LOCK_AT: usize = 0;
 const DONE_LOCK_AT: usize = 64;
 const PAGE: usize = 4096;
 const LINE: usize = 64;
-/// So many times a lock is missed before its holder is looked for.
-const MISSES: u32 = 1024;
 /// Positions of the fill ring in which a frame is looked for, and after how many searches without
 /// success it is looked for in all of them.
 const CLOSE: u32 = 16;
@@ -124,9 +134,7 @@ pub struct Pool {
     layout: Layout,
     fill: Ring<u64>,
     done: Ring<u64>,
-    /// This process, as the locks say it.
-    me: u32,
-    misses: u32,
+    taker: Taker,
     /// A frame's position in the fill ring, and how many had been taken with it.
     known: (u32, u64),
     /// Searches that have not found a frame there.
@@ -134,11 +142,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Maps the pool behind a socket that is bound to it.
+    /// Maps the pool behind a socket that is bound to it, for the task of a window, or with any for
+    /// the daemon.
     ///
     /// # Errors
     /// The memory isn't such a pool's, or the kernel refuses.
-    pub fn map(memory: impl AsFd, socket: impl AsFd, layout: Layout) -> io::Result<Self> {
+    pub fn map(memory: impl AsFd, socket: impl AsFd, layout: Layout, window: u32) -> io::Result<Self> {
         if !layout.is_sound() {
             let why = format!("frames can't be divided into {layout:?}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
@@ -147,8 +156,8 @@ impl Pool {
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let fill = Ring::map(&socket, XDP_UMEM_PGOFF_FILL_RING, at.fr, layout.receive)?;
         let done = Ring::map(&socket, XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, layout.completions())?;
-        let me = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
-        Ok(Self { memory, layout, fill, done, me, misses: 0, known: (0, 0), lost: 0 })
+        let taker = Taker::new(window);
+        Ok(Self { memory, layout, fill, done, taker, known: (0, 0), lost: 0 })
     }
 
     /// How it is divided.
@@ -166,10 +175,10 @@ impl Pool {
             .then(|| unsafe { self.memory.base().add(self.layout.control() + address as usize) })
     }
 
-    fn lock_word(&self, at: usize) -> &AtomicU32 {
+    fn lock_word(memory: &Memory, at: usize) -> &AtomicU64 {
         // SAFETY: the control pages are longer, and aligned; all processes use the word as an
         // atomic.
-        unsafe { &*self.memory.base().add(at).cast() }
+        unsafe { &*memory.base().add(at).cast() }
     }
 
     fn bits(&self, window: u32, word: u32) -> &AtomicU64 {
@@ -244,31 +253,25 @@ impl Pool {
     }
 
     fn try_lock(&mut self, at: usize) -> bool {
-        let (word, me) = (self.lock_word(at), self.me);
-        // SYNC: pairs with `unlock` of the holder before.
-        let Err(holder) = word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) else {
-            return true;
-        };
-        self.misses += 1;
-        if self.misses < MISSES {
-            return false;
-        }
-        self.misses = 0;
-        let has_ended = Pid::from_raw(holder.cast_signed()).is_none_or(has_ended);
-        let word = self.lock_word(at);
-        // SYNC: what the holder left is read from the rings' positions, which are atomics.
-        has_ended && word.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let word = Self::lock_word(&self.memory, at);
+        self.taker.try_lock(word)
     }
 
     fn unlock(&self, at: usize) {
-        // SYNC: pairs with the Acquire of the next holder.
-        self.lock_word(at).store(0, Ordering::Release);
+        lock::unlock(Self::lock_word(&self.memory, at));
+    }
+
+    /// Frees locks that the ended task of a window has left: for the daemon.
+    pub fn break_locks_of(&self, window: u32) {
+        for at in [FILL_LOCK_AT, DONE_LOCK_AT] {
+            self.taker.break_lock_of(window, Self::lock_word(&self.memory, at));
+        }
     }
 
     /// Gives the frames that a window has read back to receive into, or none if somebody else is
     /// about it.
     pub fn give_back(&mut self, window: u32, socket: impl AsFd) {
-        if self.read(window) == 0 || !self.try_lock(0) {
+        if self.read(window) == 0 || !self.try_lock(FILL_LOCK_AT) {
             return;
         }
         let count = self.read(window);
@@ -282,7 +285,7 @@ impl Pool {
 
     /// The same with frames that are in no window's list, by their addresses: for the daemon.
     pub fn fill(&mut self, frames: &mut Vec<u64>, socket: impl AsFd) {
-        if frames.is_empty() || !self.try_lock(0) {
+        if frames.is_empty() || !self.try_lock(FILL_LOCK_AT) {
             return;
         }
         let chunk = u64::from(self.layout.chunk);
@@ -305,7 +308,7 @@ impl Pool {
 
     fn publish_fill(&self, position: u32, socket: impl AsFd) {
         self.fill.publish(position);
-        self.unlock(0);
+        self.unlock(FILL_LOCK_AT);
         if self.fill.must_wake() {
             // A driver that moves frames itself looks at the ring when it is called.
             let _ = rustix::net::recv(socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
@@ -394,40 +397,9 @@ impl Pool {
     }
 }
 
-/// Whether a process has ended, also if its parent has not asked after it yet.
-fn has_ended(pid: Pid) -> bool {
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(process) => {
-            let mut entry = [PollFd::new(&process, PollFlags::IN)];
-            matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
-        }
-        Err(Errno::SRCH) => true,
-        // No descriptor is free, or it is not allowed.
-        Err(_) => test_kill_process(pid) == Err(Errno::SRCH),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_that_nobody_has_waited_for_has_ended_all_the_same() {
-        use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let mut child = std::process::Command::new("cat")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .expect("cat is everywhere");
-        let pid = Pid::from_raw(child.id().cast_signed()).expect("a child");
-        assert!(!has_ended(pid));
-        child.kill().expect("a child");
-        // It is dead by then, and its number is not free.
-        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("a child");
-        test_kill_process(pid).expect("it has its number still");
-        assert!(has_ended(pid));
-        child.wait().expect("a child");
-        assert!(has_ended(pid));
-    }
 
     #[test]
     fn each_frame_has_its_place_and_unsound_divisions_are_refused() {

@@ -60,7 +60,7 @@ impl Port {
             return wrong(format!("{} sockets at {} queues", sockets.len(), wire.queues));
         }
         let home = (window % wire.queues) as usize;
-        let open = |(socket, memory): (OwnedFd, OwnedFd)| Lane::open(&wire, socket, &memory);
+        let open = |(socket, memory): (OwnedFd, OwnedFd)| Lane::open(&wire, window, socket, &memory);
         let lanes = sockets.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
         let at = sockopt::xdp_mmap_offsets(&lanes[home].socket)?;
         let departures = Ring::map(&lanes[home].socket, XDP_PGOFF_TX_RING, at.tx, wire.layout.send)?;
