@@ -3,7 +3,7 @@
 use crate::adapters::EthMode;
 use crate::eth::announce;
 use crate::eth::attachment::Attachment;
-use crate::eth::frames::Frames;
+use crate::eth::frames::{Frames, SHARES};
 use crate::eth::hops::Hops;
 use crate::eth::lanes::Lanes;
 use crate::eth::netlink::{Heard, Link, Netlink};
@@ -26,9 +26,8 @@ const FREE: u32 = 256;
 const HEAD: u32 = 14;
 /// Frames of an interface to receive into.
 const RECEIVE: u32 = 4096;
-/// Frames of a window to send from, and entries of its receiving ring.
+/// Frames of a window to send from.
 const SEND: u32 = 256;
-const ARRIVALS: u32 = 2048;
 /// For so long what is in use may be so because the kernel has not freed it yet, which it does when
 /// it has time: what this daemon had, and what one before it may have had.
 const OURS: Duration = Duration::from_secs(10);
@@ -187,7 +186,10 @@ impl Interface {
         let windows = self.steering.windows;
         // As many as one queue would have, on however many they are.
         let receive = RECEIVE / self.steering.queues.next_power_of_two();
-        Layout { chunk, parts, receive, windows, send: SEND, arrivals: ARRIVALS }
+        // A task that computes holds no more frames than were added for its window: the others' are
+        // left to the others.
+        let arrivals = receive / SHARES;
+        Layout { chunk, parts, receive, windows, send: SEND, arrivals }
     }
 
     fn room(&self) -> u32 {

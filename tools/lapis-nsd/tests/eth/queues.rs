@@ -65,3 +65,25 @@ fn windows_hear_what_arrives_at_each_queue() {
         assert_eq!(receive(&mut there), round.to_le_bytes());
     }
 }
+
+/// The frames of a queue are shared: what waits for a task that computes leaves some to the others.
+#[test]
+fn a_task_that_computes_keeps_no_other_one_from_receiving() {
+    let Some(hosts) = wide("computes") else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    let mut here = open(&near, key).1;
+    let [computes, mut polls] = [(); 2].map(|()| open(&far, key).1);
+    let (busy, free) = (way(&near, &here, &computes), way(&near, &here, &polls));
+    for round in 0..2000u32 {
+        send(&mut here, &busy, &round.to_le_bytes());
+    }
+    for round in 0..2000u32 {
+        send(&mut here, &free, &round.to_le_bytes());
+        assert_eq!(receive(&mut polls), round.to_le_bytes());
+    }
+    let windows = far.windows("sn0").expect("windows");
+    let lost: Vec<u64> = windows.iter().map(|window| window.counts.expect("is open").lost).collect();
+    assert!(lost[0] > 1000 && lost[1] == 0, "{lost:?}");
+}
