@@ -3,7 +3,7 @@
 
 use crate::memory::Memory;
 use lapis_core::sync::prefetch::before_reading;
-use lapis_core::sync::{AtomicU32, Ordering};
+use lapis_core::sync::{AtomicU32, Ordering, fence};
 use rustix::net::xdp::{XdpDesc, XdpRingOffset};
 use std::io;
 use std::marker::PhantomData;
@@ -132,6 +132,9 @@ impl<T: Copy> Ring<T> {
     /// Whether the kernel must be called to look at it.
     #[inline]
     pub fn must_wake(&self) -> bool {
+        // SYNC: pairs with a driver's setting the flag and looking at the ring once more: either
+        // that sees the position that was published before, or this sees the flag.
+        fence(Ordering::SeqCst);
         self.at.flags.is_some_and(|at| self.word(at).load(Ordering::Relaxed) & NEED_WAKEUP != 0)
     }
 }
