@@ -41,7 +41,7 @@ pub const LONGEST: usize = 0xffff;
 /// In a word: the datagram is complete.
 const READY: u64 = 1 << 48;
 /// In a word: the owner has gone on without it.
-const LEFT: u64 = 1 << 49;
+const SKIPPED: u64 = 1 << 49;
 
 /// How many numbers the owner of a FIFO may note for people to see.
 pub const NOTES: usize = 8;

@@ -69,8 +69,9 @@ struct Lane {
 pub struct Incoming {
     at: Places,
     ring: usize,
-    /// The count of claims that has been looked at.
-    claims: u32,
+    /// The window's count of claims when owners were looked at last. Another number has them looked at
+    /// once more.
+    claims_seen: u32,
     lanes: Vec<Lane>,
     turn: usize,
     /// Something was taken since [`begin`](Self::begin).
@@ -93,7 +94,7 @@ impl Incoming {
     /// # Safety
     /// The window's memory outlives the result, which is the only one.
     pub(crate) unsafe fn attach(at: Places) -> Self {
-        let mut incoming = Self { at, ring: 0, claims: 0, lanes: Vec::new(), turn: 0, taken: false };
+        let mut incoming = Self { at, ring: 0, claims_seen: 0, lanes: Vec::new(), turn: 0, taken: false };
         incoming.divide(LONGEST_RING);
         incoming
     }
@@ -116,7 +117,7 @@ impl Incoming {
     /// who sleep until there is room.
     #[inline]
     pub fn begin(&mut self, mut wake: impl FnMut(u64)) {
-        if self.control().claims.0.load(Ordering::Relaxed) != self.claims {
+        if self.control().claims.0.load(Ordering::Relaxed) != self.claims_seen {
             self.look_for_senders();
         }
         if !std::mem::take(&mut self.taken) {
@@ -138,7 +139,7 @@ impl Incoming {
     #[cold]
     fn look_for_senders(&mut self) {
         // SYNC: pairs with the Release additions of `Outgoing`: owners are seen as they were then.
-        self.claims = self.control().claims.0.load(Ordering::Acquire);
+        self.claims_seen = self.control().claims.0.load(Ordering::Acquire);
         if self.ring == 0 {
             return;
         }
@@ -210,7 +211,7 @@ impl Incoming {
     /// Whether there is something to take, or somebody to be found.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.control().claims.0.load(Ordering::Relaxed) != self.claims
+        self.control().claims.0.load(Ordering::Relaxed) != self.claims_seen
             || self.lanes.iter().any(|lane| !lane.broken && lane.rx.is_full())
     }
 
@@ -227,9 +228,9 @@ impl Incoming {
         self.look_again();
     }
 
-    /// Owners are to be looked at once more.
+    /// Owners are to be looked at once more: the count is not the one that was seen.
     fn look_again(&mut self) {
-        self.claims = self.claims.wrapping_sub(1);
+        self.claims_seen = self.claims_seen.wrapping_sub(1);
     }
 }
 

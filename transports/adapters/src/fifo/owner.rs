@@ -1,6 +1,6 @@
 //! The owner's end.
 
-use super::{Data, INLINE, LEFT, NOTES, Places, READY, SLEEPS, SPARES, is_of};
+use super::{Data, INLINE, SKIPPED, NOTES, Places, READY, SLEEPS, SPARES, is_of};
 use lapis_core::sync::{Ordering, fence, membarrier};
 use lapis_core::transport::copy::copy_long;
 use std::time::{Duration, Instant};
@@ -136,7 +136,7 @@ impl Owner {
     /// lie behind it. True: look again.
     #[cold]
     fn leave(&mut self, word: u64) -> bool {
-        if word & LEFT == 0 {
+        if word & SKIPPED == 0 {
             if self.load(self.next.wrapping_add(1)).is_none() {
                 return false;
             }
@@ -146,7 +146,7 @@ impl Owner {
             // SAFETY: the FIFO is alive by the promise of `attach`.
             let slot = unsafe { self.at.word(self.next) };
             // SYNC: pairs with the exchange of `Sender::publish`, of which one fails.
-            if slot.compare_exchange(word, word | LEFT, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            if slot.compare_exchange(word, word | SKIPPED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 return true;
             }
         }
