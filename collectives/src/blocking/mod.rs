@@ -77,9 +77,13 @@ impl Team {
     /// As for [`make_and_keep`](Self::make_and_keep).
     #[inline(never)]
     unsafe fn read_inputs(&self, board: *mut Board, prepared: &mut Prepared<'_>, buffers: Buffers) -> Step {
-        let mut data = Shown { buffers, board, context: self.context() };
+        let mut data = Shown { buffers, board, context: self.context(), word: None };
         // SAFETY: the caller's promise.
-        unsafe { self.take_rounds(board, prepared, &mut data) }
+        let ended = unsafe { self.take_rounds(board, prepared, &mut data) };
+        if let (Err(e), Some(word)) = (&ended, data.word) {
+            word.withdraw(e.cause(self.context().task()));
+        }
+        ended
     }
 
     /// Calls through memory and waits, if no operation comes before; otherwise returns the

@@ -40,7 +40,7 @@ pub(crate) use prepared::{Kept, Prepared, keeps};
 #[cfg(all(test, not(loom)))]
 pub(crate) use rounds::model;
 pub(crate) use rounds::{Order, Plan, Put, Round, Spot, Take};
-pub(crate) use shown::Shown;
+pub(crate) use shown::{Shown, Word};
 pub(crate) use steps::{Reach, Rounds, plan};
 
 pub(crate) use crate::lines::AREA;
@@ -380,4 +380,4 @@ impl Board {
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 
 use super::dozing::{is_any_dozing, wake_dozing};
 use super::rounds::{Plan, Round, Spot};
-use super::{AREA, Board, Buffers, Data, INLINE};
+use super::{AREA, Board, Buffers, Data, INLINE, Word};
 use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::two_levels::{TwoLevels, View, Within};
@@ -55,6 +55,8 @@ pub(crate) struct Rounds {
     next: usize,
     spot: Spot,
     awaited: usize,
+    /// Where the caller's input is shown, if it is.
+    pub(crate) shown: Option<Word>,
     /// The number of rounds that others need, as far as known.
     heard: usize,
     work: Round,
@@ -160,6 +162,7 @@ impl Rounds {
             next: 0,
             spot: Spot::Line(0),
             awaited: 0,
+            shown: None,
             heard: 0,
             work: Round::default(),
         })
@@ -189,6 +192,7 @@ impl Rounds {
     /// Enters another part of the operation.
     pub(crate) fn enter(&mut self, reach: Reach) {
         (self.reach, self.stage, self.next, self.heard) = (reach, Stage::Between, 0, 0);
+        self.shown = None;
     }
 
     /// An error that names a member with another call in the present or next round.

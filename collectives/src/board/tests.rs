@@ -2,7 +2,9 @@
 //! within each, and messages between them, as on machines that are really several.
 
 #[path = "../../tests/support/mod.rs"]
-mod support;
+pub(crate) mod support;
+#[path = "shown/tests.rs"]
+mod shown;
 
 use super::rounds::MEET_MEMBERS;
 use super::stores::store_policy;

@@ -219,8 +219,10 @@ impl Engine {
             }
             let buffers = (&*rounds).buffers((*op).bases, (*op).size);
             if (&*rounds).shows() {
-                let mut data = Shown { buffers, board, context };
-                return Rounds::go(rounds, board, wake, &mut data, fold, signature);
+                let mut data = Shown { buffers, board, context, word: (*rounds).shown };
+                let gone = Rounds::go(rounds, board, wake, &mut data, fold, signature);
+                (*rounds).shown = data.word;
+                return gone;
             }
             Rounds::go(rounds, board, wake, &mut { buffers }, fold, signature)
         }

@@ -268,6 +268,15 @@ impl Op {
         }
     }
 
+    /// If it has failed at task `me`, others must not read its input any more.
+    pub(crate) fn take_input_back(&mut self, me: u32) {
+        if let (Some(failure), Some(rounds)) = (&self.failure, &mut self.rounds)
+            && let Some(word) = rounds.shown.take()
+        {
+            word.withdraw(failure.cause(me));
+        }
+    }
+
     /// Whether it goes on without a call that waits.
     pub(crate) fn is_unattended(&self) -> bool {
         self.care == Care::Arrivals

@@ -156,6 +156,8 @@ impl Engine {
                 if context.checks() {
                     self.remember(team, op);
                 }
+            } else {
+                (&mut *op).take_input_back(context.task());
             }
             (*op).running = false;
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);

@@ -4,7 +4,8 @@
 //! In the first round, members put the address of their input, and read what they need from the
 //! inputs of others. The second round says that all have read: until then an input must not change.
 //! Reading is safe at any time: if a member fails and leaves, others read whatever is there, and
-//! then hear that the team is over. Writing to another member's output would not be safe.
+//! then find its address gone (`board/shown.rs`). Writing to another member's output would not be
+//! safe.
 
 use super::{Plan, Put, Readers, Round, Take, input, output};
 use crate::call::Call;
