@@ -29,9 +29,10 @@ const KEPT: usize = 8;
 ///
 /// A team ends when a member dies, is purged (LAPI_Purge_totask) or restarted, or when calls don't
 /// match: calls of all members, including those in progress, then fail with an error that names the
-/// member. Another team can be created afterwards, unless a task of the job was restarted: creating
-/// the team of all tasks then fails, because their calls don't match any more
-/// ([`Error::CollectivesOver`](lapis_core::Error)). Teams without that task continue.
+/// member. Another team can be created afterwards, but not with a task that was restarted: its new
+/// process has not created the teams that the others have created. Such a team fails when it is
+/// created, at all members ([`Error::CollectivesOver`](lapis_core::Error)). Teams without that task
+/// continue.
 #[derive(Clone)]
 pub struct Team(pub(crate) Arc<Inner>);
 
@@ -68,12 +69,15 @@ impl Team {
     ///
     /// # Errors
     /// The group has no members, or tasks that the job does not have, or does not contain the
-    /// calling task.
+    /// calling task; one of several members was restarted.
     #[doc(alias = "lapis_team_of")]
     pub fn of(context: &Context, group: Group) -> Result<Self> {
         group.check(context.tasks())?;
         let task = context.task();
         let me = group.rank(task).ok_or(GroupError::NotMember { task, members: group.len() })?;
+        if group.len() > 1 {
+            context.collectives_go_on_among(group.iter())?;
+        }
         let engine = Engine::of(context)?;
         let text = context.config().collectives.get().as_deref().unwrap_or_default();
         let measured = context.config().collectives.origin() == Origin::Tuning;

@@ -153,7 +153,7 @@ impl ContextBuilder {
         let shared = self.shared(connected, job, config, registry.candidates().to_vec())?;
         let context = Context { shared: Arc::new(shared) };
         if again {
-            context.locked().end_collectives(context.task());
+            context.locked().is_replaced(context.task());
         }
         if interrupts && context.tasks() > 1 {
             context.locked().set_interrupts_of_links(true);

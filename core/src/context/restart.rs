@@ -135,7 +135,7 @@ impl Locked<'_> {
             Ok(()) => {
                 let p = &mut self.peers[peer];
                 (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
-                self.end_collectives(peer);
+                self.is_replaced(peer);
                 // What the former process has mapped here is no longer its successor's.
                 self.shared().windows[peer as usize].close_for_good();
                 tracing::info!(peer, "another process has taken the place of the task's former one");

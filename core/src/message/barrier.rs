@@ -12,7 +12,7 @@
 
 use crate::Context;
 use crate::context::{Awaited, Checked, Locked};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::state::{Act, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
@@ -103,6 +103,21 @@ impl Context {
     pub fn collectives_go_on(&self) -> Result<()> {
         self.locked().collectives.barrier.not_over().map_err(|e| *e)
     }
+
+    /// Whether collective calls of some tasks are possible, of which this one is one.
+    ///
+    /// # Errors
+    /// One of them was started anew: it has not made the calls that the others have made.
+    pub fn collectives_go_on_among(&self, tasks: impl IntoIterator<Item = PeerId>) -> Result<()> {
+        let locked = self.locked();
+        if locked.collectives.barrier.over.is_none() {
+            return Ok(());
+        }
+        match tasks.into_iter().find(|task| *task < self.tasks() && locked.peers[*task].replaced) {
+            None => Ok(()),
+            Some(task) => Err(Error::CollectivesOver { task }),
+        }
+    }
 }
 
 impl Locked<'_> {
@@ -134,8 +149,14 @@ impl Locked<'_> {
         sent
     }
 
-    /// Another process has taken a task's place, perhaps this one: no collective call can succeed
-    /// any more.
+    /// Another process has taken a task's place, perhaps this one.
+    #[cold]
+    pub(crate) fn is_replaced(&mut self, task: PeerId) {
+        self.peers[task].replaced = true;
+        self.end_collectives(task);
+    }
+
+    /// Tasks do not count their calls alike any more: no collective call of all tasks can succeed.
     #[cold]
     pub(crate) fn end_collectives(&mut self, because_of: PeerId) {
         self.collectives.barrier.over.get_or_insert(because_of);

@@ -84,6 +84,9 @@ pub(crate) struct Peer {
     pub(crate) awaited: u32,
     /// The epoch of its process, as far as the bootstrap told.
     pub(crate) process: Option<u32>,
+    /// It is another process than the one that took part in the job's start. Of this task itself:
+    /// this process is.
+    pub(crate) replaced: bool,
     /// Its process is known to have ended without a farewell.
     pub(crate) dead: bool,
     /// How it went down.
@@ -129,6 +132,7 @@ impl Peer {
             silence: Silence::default(),
             awaited: 0,
             process: None,
+            replaced: false,
             dead: false,
             cause: None,
             farewell: false,
