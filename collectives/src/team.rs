@@ -21,6 +21,11 @@ use std::sync::{Arc, OnceLock};
 /// Operations kept ready for the next call that is like an earlier one.
 const KEPT: usize = 8;
 
+/// Of the operations that hold more memory than this, the last one is kept, unless it holds much
+/// more.
+const LARGE: usize = 1 << 20;
+const TOO_LARGE: usize = 8 << 20;
+
 /// Tasks that call collectives together: a [`Group`] that communicates. All members make the same
 /// calls in the same order.
 ///
@@ -46,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) overrides: Overrides,
     reproducible: AtomicBool,
     /// Used under the context's lock.
-    kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
+    pub(crate) kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
 }
 
 // SAFETY: `members` and `kept` are used under the context's lock; the rest is Sync by
@@ -265,6 +270,12 @@ impl Team {
         let _held = Held::new(self.context());
         // SAFETY: the lock is held; the reference ends here.
         let kept = unsafe { &mut *self.0.kept.get() };
+        if op.holds() > LARGE {
+            kept.retain(|(_, op)| op.holds() <= LARGE);
+            if op.holds() > TOO_LARGE {
+                return;
+            }
+        }
         if kept.len() == KEPT {
             kept.remove(0);
         }

@@ -3,6 +3,7 @@
 
 use crate::tree::Parts;
 use crate::{Place, Script, Side, Span};
+use std::collections::HashMap;
 
 /// What member i of the output is what member i had for this one. In round r everybody sends to the
 /// member r further on and receives from the one r before; `ports` rounds are under way at a time.
@@ -101,18 +102,28 @@ pub struct Edge {
     pub len: usize,
 }
 
+/// Edges, each with the number of those before it that lead to the same member.
+fn ordinals(edges: impl Iterator<Item = Edge>) -> Vec<(usize, Edge)> {
+    let mut many = HashMap::new();
+    let numbered = edges.map(|edge| {
+        let next = many.entry(edge.member).or_insert(0);
+        *next += 1;
+        (*next - 1, edge)
+    });
+    numbered.collect()
+}
+
 /// Exchanges along the edges of a graph of which every member knows its own. Several edges between
 /// two members are told apart by their order, which must be the same at both.
 pub fn neighbours(out: &mut Script, at: Place<'_>, from: &[Edge], to: &[Edge]) {
     // A member may be its own neighbour.
     let own = |edges: &[Edge]| edges.iter().filter(|e| e.member == at.me).copied().collect::<Vec<_>>();
-    let ordinal =
-        |edges: &[Edge], i: usize| edges[..i].iter().filter(|e| e.member == edges[i].member).count();
-    for (i, edge) in from.iter().enumerate().filter(|(_, e)| e.member != at.me) {
-        out.receive(at, edge.member, ordinal(from, i), Span::output(edge.start, edge.len));
+    let others = |edges: &[Edge]| ordinals(edges.iter().filter(|e| e.member != at.me).copied());
+    for (ordinal, edge) in others(from) {
+        out.receive(at, edge.member, ordinal, Span::output(edge.start, edge.len));
     }
-    for (i, edge) in to.iter().enumerate().filter(|(_, e)| e.member != at.me) {
-        out.send(at, edge.member, ordinal(to, i), Span::input(edge.start, edge.len));
+    for (ordinal, edge) in others(to) {
+        out.send(at, edge.member, ordinal, Span::input(edge.start, edge.len));
     }
     for (given, got) in own(to).into_iter().zip(own(from)) {
         out.copy(Span::input(given.start, given.len), Span::output(got.start, got.len));

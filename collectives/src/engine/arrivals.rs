@@ -24,16 +24,19 @@ impl Engine {
         // SAFETY: the lock is held; the reference ends with the block.
         let team = unsafe { self.inner() }.find(header.team);
         let Some(team) = team else {
-            if matches!(header.kind, Kind::Nudge | Kind::Answer) {
+            // SAFETY: the lock is held; the reference ends here.
+            let is_freed = || unsafe { self.inner() }.was_made(header.team);
+            if matches!(header.kind, Kind::Nudge | Kind::Answer) || is_freed() {
                 return Delivery::bury();
             }
             let letter = Letter { source: message.source, header, data: Vec::new() };
             // SAFETY: the lock is held, and nothing is called.
-            return self.keep(message, letter, data, |engine, letter| unsafe {
+            return self.keep(message, letter, data, |engine, letter, _| unsafe {
                 let inner = engine.inner();
                 match inner.find(letter.header.team) {
                     // It was created while the data arrived.
-                    Some(_) => engine.early(letter),
+                    Some(team) => engine.late(team, letter),
+                    None if inner.was_made(letter.header.team) => {}
                     None => inner.strays.push(letter),
                 }
             });
@@ -188,7 +191,7 @@ impl Engine {
                 Kind::Ready => match find(&(*op).sends, source, header.tag) {
                     Some(slot) if (*op).sends[slot].state == State::Posted => {
                         (&mut (*op).sends)[slot].state = State::Granted;
-                        (*op).granted += 1;
+                        (&mut (*op).granted).push(slot as u32);
                         self.inner().attention = true;
                         self.go_on_later()
                     }
@@ -303,21 +306,51 @@ impl Engine {
         // SAFETY: the caller's promise.
         let spare = unsafe { (&mut (*members).spare).pop() };
         let letter = Letter { source: message.source, header, data: spare.unwrap_or_default() };
-        self.keep(message, letter, data, |engine, letter| {
-            // SAFETY: handlers and inline completion handlers run under the lock.
-            unsafe { engine.early(letter) };
+        self.keep(message, letter, data, |engine, letter, late| {
+            // SAFETY: handlers and inline completion handlers run under the lock; registered teams
+            // live.
+            unsafe {
+                match engine.inner().find(letter.header.team) {
+                    Some(team) if late => engine.late(team, letter),
+                    Some(team) => (&mut (*team.as_ptr()).early).insert(letter),
+                    None => {}
+                }
+            }
         })
     }
 
+    /// The last piece of a message has come. Its operation may have reached its receiver meanwhile.
+    ///
     /// # Safety
-    /// The lock is held.
-    unsafe fn early(&self, letter: Letter) {
-        // SAFETY: the caller's promise; registered teams live.
+    /// The lock is held; `team` is registered.
+    unsafe fn late(&self, team: NonNull<Members>, letter: Letter) {
+        let (source, header) = (letter.source, letter.header);
+        // SAFETY: the caller's promise; active operations live; references end where they stand.
         unsafe {
-            if let Some(team) = self.inner().find(letter.header.team) {
-                (&mut (*team.as_ptr()).early).push(letter);
-                // Its receiver may have been reached while it arrived in pieces.
-                self.inner().attention = true;
+            self.inner().attention = true;
+            let members = team.as_ptr();
+            let Some(op) = self.active(team, header.number).filter(|op| (**op).failure.is_none()) else {
+                let blocking = (*members).memory.blocking == Some(header.number);
+                if blocking || !wire::before(header.number, (*members).next) {
+                    (&mut (*members).early).insert(letter);
+                }
+                return;
+            };
+            let slot = find(&(*op).receives, source, header.tag)
+                .filter(|slot| header.kind == Kind::Data && (*op).receives[*slot].state == State::Posted);
+            match slot {
+                _ if header.signature != (*op).signature.0 => {
+                    let got = length(header.kind, Some(&letter.data), letter.data.len());
+                    (*op).failure = Some((&*op).mismatch(source, &header, got));
+                }
+                Some(slot) => {
+                    self.deliver(team, op, slot, letter);
+                    self.received(op, slot);
+                }
+                None => {
+                    (*op).compared = false;
+                    (&mut (*members).early).insert(letter);
+                }
             }
         }
     }
@@ -342,30 +375,28 @@ impl Engine {
             let asks = |header: &Header| {
                 header.kind == Kind::Ask && mine.is_some_and(|mine| mine.0 == header.signature)
             };
-            let other = |letter: &&Letter| {
-                let header = &letter.header;
-                header.number == number && header.kind != Kind::Long && !asks(header)
-            };
-            let found = (&(*members).early).iter().find(other).map(|letter| (letter.source, letter.header));
+            let other = |letter: &&Letter| letter.header.kind != Kind::Long && !asks(&letter.header);
+            let found = (&(*members).early).of(number).find(other);
+            let found = found.map(|letter| (letter.source, letter.header));
             if let Some(letter) = found {
                 self.belated(context, team, letter, mine);
             }
-            (&mut (*members).early).retain(|letter| letter.header.number != number);
+            (&mut (*members).early).clear(number);
         }
     }
 
-    /// Stores a message until an operation waits for it.
+    /// Stores a message until an operation waits for it. `keep` is told whether it came in pieces.
     fn keep(
         self: &Arc<Self>,
         message: &Incoming<'_>,
         mut letter: Letter,
         data: Option<&[u8]>,
-        keep: impl FnOnce(&Self, Letter) + Send + 'static,
+        keep: impl FnOnce(&Self, Letter, bool) + Send + 'static,
     ) -> Delivery {
         if let Some(data) = data {
             letter.data.clear();
             letter.data.extend_from_slice(data);
-            keep(self, letter);
+            keep(self, letter, false);
             return Delivery::bury();
         }
         let engine = Arc::clone(self);
@@ -375,7 +406,7 @@ impl Engine {
         let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
         let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
             bytes.drain(..header);
-            keep(&engine, Letter { data: bytes, ..letter });
+            keep(&engine, Letter { data: bytes, ..letter }, true);
             // SAFETY: inline completion handlers run under the lock.
             unsafe {
                 if engine.unattended() {

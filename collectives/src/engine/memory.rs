@@ -112,8 +112,7 @@ impl Engine {
         mine: Signature,
     ) -> Option<CollectiveError> {
         // SAFETY: the caller's promise; the reference ends here.
-        let early = unsafe { &(*team.as_ptr()).early };
-        let other = early.iter().find(|letter| letter.header.number == number)?;
+        let other = unsafe { (&(*team.as_ptr()).early).of(number).next() }?;
         let (from, theirs) = (other.source, Signature(other.header.signature));
         Some(if theirs == mine {
             CollectiveError::Unmatched { from, call: mine.name() }

@@ -7,6 +7,7 @@
 //! * `run`: running its steps;
 //! * `memory`: its rounds through memory, and waiting for those;
 //! * `search`: finding the members of the host, and their boards;
+//! * `early`: messages that came before their operation waited for them;
 //! * `questions`: asking those of whom nothing comes, for the sake of checks;
 //! * `silence`: how long nothing has come for operations that no call waits for;
 //! * `wait`: waiting for its end, and the effect of a lost member;
@@ -14,8 +15,8 @@
 //! * here: the engine of a context, and the teams that it knows.
 //!
 //! Short data is sent at once. Long data waits until its receiver is ready, so that no unexpected
-//! long data ever arrives. Messages that arrive early are stored with the team, in vectors that are
-//! reused.
+//! long data ever arrives. Messages that arrive early are stored with the team, in vectors of which
+//! some are reused.
 
 #![allow(
     clippy::needless_borrow,
@@ -23,6 +24,7 @@
 )]
 
 mod arrivals;
+mod early;
 mod memory;
 mod op;
 mod questions;
@@ -39,6 +41,7 @@ pub(crate) use search::{Found, Here, begin as discover_memory};
 
 use crate::board::Board;
 use crate::error::{Cause, Result};
+use early::{Early, Letter};
 use lapis_core::context::SERVICE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
 use lapis_schedules::group::Group;
@@ -47,13 +50,16 @@ use search::Memory;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use wire::{Header, Kind};
+use wire::Kind;
 
 /// Data up to this length is sent in one packet with its header.
 const PACKED: usize = 512;
 
 /// Data beyond this length waits for its receiver.
 pub(crate) const EAGER: usize = 8 << 10;
+
+/// Buffers of early messages that a team keeps for the next ones.
+const SPARE: usize = 64;
 
 /// The context's lock, held.
 pub(crate) struct Held<'a>(&'a Context);
@@ -71,20 +77,13 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A message that arrived before the operation waited for it.
-struct Letter {
-    source: u32,
-    header: Header,
-    data: Vec<u8>,
-}
-
 /// A team as the engine knows it.
 pub(crate) struct Members {
     pub(crate) id: u64,
     pub(crate) group: Group,
     /// Number of the next operation.
     next: u32,
-    early: Vec<Letter>,
+    early: Early,
     spare: Vec<Vec<u8>>,
     pub(crate) over: Option<Cause>,
     /// The others have been notified that it is over.
@@ -195,8 +194,7 @@ impl Engine {
             inner.made.len() - 1
         });
         inner.made[at].1 += 1;
-        let id = (fingerprint ^ inner.made[at].1.wrapping_mul(0xd6e8_feb8_6659_fd93)).rotate_left(23)
-            ^ fingerprint;
+        let id = id(fingerprint, inner.made[at].1);
         let (early, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut inner.strays).into_iter().partition(|letter| letter.header.team == id);
         inner.strays = rest;
@@ -204,7 +202,7 @@ impl Engine {
             id,
             group,
             next: 0,
-            early: Vec::new(),
+            early: Early::default(),
             spare: Vec::new(),
             over: None,
             told: false,
@@ -216,7 +214,7 @@ impl Engine {
             if letter.header.kind == Kind::Over {
                 members.over = Some(Cause::from_code(letter.header.number, letter.header.tag));
             } else {
-                members.early.push(letter);
+                members.early.insert(letter);
             }
         }
         let members = NonNull::from(Box::leak(Box::new(members)));
@@ -360,7 +358,34 @@ fn go_on_soon(context: &Context) {
     })));
 }
 
+/// A factor that spreads numbers, and the one that brings them back.
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+const BACK: u64 = {
+    // Newton's iteration doubles the right bits; an odd number is its own inverse in three.
+    let (mut inverse, mut step) = (SPREAD, 0);
+    while step < 5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(SPREAD.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
+};
+
+/// The identifier of a group's team with this number.
+fn id(fingerprint: u64, number: u64) -> u64 {
+    (fingerprint ^ number.wrapping_mul(SPREAD)).rotate_left(23) ^ fingerprint
+}
+
+/// The number of a group's team with this identifier.
+fn number(fingerprint: u64, id: u64) -> u64 {
+    ((id ^ fingerprint).rotate_right(23) ^ fingerprint).wrapping_mul(BACK)
+}
+
 impl Inner {
+    /// Whether a team with this identifier was made, and freed if it is not registered any more.
+    fn was_made(&self, id: u64) -> bool {
+        self.made.iter().any(|(fingerprint, count)| (1..=*count).contains(&number(*fingerprint, id)))
+    }
+
     /// # Safety
     /// `team` lives.
     unsafe fn insert(&mut self, team: NonNull<Members>) {
@@ -389,3 +414,6 @@ impl Inner {
 
 /// Where messages of collectives go.
 const HANDLER: u64 = SERVICE.0 as u64;
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;

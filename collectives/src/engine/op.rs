@@ -95,9 +95,13 @@ pub(crate) struct Op {
     pub(crate) open_sends: u32,
     /// Where the engine notes that operations can go on, for messages that have ended.
     pub(crate) attention: *mut bool,
-    pub(crate) granted: u32,
-    /// The index at which the search for an expected message begins.
-    pub(crate) awaited: usize,
+    /// Sends whose receivers are ready: they are about to go.
+    pub(crate) granted: Vec<u32>,
+    /// Messages that came before it have been compared with it.
+    pub(crate) compared: bool,
+    /// The indices at which searches for an expected message begin.
+    awaited: usize,
+    lacking: usize,
     pub(crate) failure: Option<CollectiveError>,
     /// The layouts, if input and output are not buffers.
     pub(crate) layouts: Option<Box<dyn Layouts>>,
@@ -157,6 +161,7 @@ impl Op {
             Step::Fold { from, into, side } => Act::Fold { from, into, side },
         };
         self.acts = script.steps.iter().map(act).collect();
+        self.compared = false;
         (self.sends, self.receives) = (sends.into(), receives.into());
         self.straight = if self.rounds.is_some() { self.acts.is_empty() } else { self.passes_nothing_on() };
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.scratch());
@@ -193,8 +198,10 @@ impl Op {
             open_receives: 0,
             open_sends: 0,
             attention: std::ptr::null_mut(),
-            granted: 0,
+            granted: Vec::new(),
+            compared: false,
             awaited: 0,
+            lacking: 0,
             failure: None,
             layouts: None,
             straight: false,
@@ -241,6 +248,12 @@ impl Op {
         Some((self.input.as_ptr(), self.output.as_mut_ptr()))
     }
 
+    /// Bytes of memory that it holds between runs.
+    pub(crate) fn holds(&self) -> usize {
+        let slots = size_of_val(&*self.acts) + size_of_val(&*self.sends) + size_of_val(&*self.receives);
+        slots + self.scratch.capacity() * 64 + self.input.capacity() + self.output.capacity()
+    }
+
     /// Unpacks received data into the layouts.
     ///
     /// # Safety
@@ -260,7 +273,9 @@ impl Op {
             slot.state = State::Idle;
         }
         (self.number, self.next, self.running) = (number, 0, true);
-        (self.open_receives, self.open_sends, self.granted, self.awaited) = (0, 0, 0, 0);
+        (self.open_receives, self.open_sends, self.awaited, self.lacking) = (0, 0, 0, 0);
+        self.granted.clear();
+        self.compared = false;
         self.failure = None;
         self.care = if self.ending.is_some() { Care::Arrivals } else { Care::Program };
         if let Some(rounds) = &mut self.rounds {
@@ -363,32 +378,32 @@ impl Op {
         }
     }
 
-    /// The first task that must send something, if only that it is ready. Sends to a task are
-    /// completed in any case.
-    pub(crate) fn lacks(&self) -> Option<u32> {
-        let data = |slot: &&Slot| matches!(slot.state, State::Posted | State::Moving);
-        let ready = |slot: &&Slot| slot.state == State::Posted;
-        let (data, ready) = (self.receives.iter().find(data), self.sends.iter().find(ready));
-        data.or(ready).map(|slot| slot.task)
+    /// A task that must send something, if only that it is ready. Sends to a task are completed in
+    /// any case.
+    pub(crate) fn lacks(&mut self) -> Option<u32> {
+        let waits = |receives, state| state == State::Posted || receives && state == State::Moving;
+        let found = self.first(self.lacking, waits);
+        self.lacking = found.map_or(0, |(at, _)| at);
+        found.map(|(_, task)| task)
     }
 
-    /// The first task that the operation waits for.
+    /// A task that the operation waits for.
     pub(crate) fn awaited(&mut self) -> Option<u32> {
-        let waits = |slot: &Slot| matches!(slot.state, State::Posted | State::Moving | State::Granted);
-        let all = || self.receives.iter().chain(self.sends.iter());
-        match all().enumerate().skip(self.awaited).find(|(_, slot)| waits(slot)) {
-            Some((at, slot)) => {
-                let task = slot.task;
-                self.awaited = at;
-                Some(task)
-            }
-            None => {
-                // What was not reached then may be waited for now.
-                let found = all().position(waits);
-                self.awaited = found.unwrap_or(0);
-                found.and_then(|at| all().nth(at).map(|slot| slot.task))
-            }
-        }
+        let waits = |_, state| matches!(state, State::Posted | State::Moving | State::Granted);
+        let found = self.first(self.awaited, waits);
+        self.awaited = found.map_or(0, |(at, _)| at);
+        found.map(|(_, task)| task)
+    }
+
+    /// The first slot from an index on, or else of all, that `waits`, which is told whether it
+    /// receives, and its state: its index and task. Receives come first.
+    fn first(&self, from: usize, waits: impl Fn(bool, State) -> bool) -> Option<(usize, u32)> {
+        let receives = self.receives.len();
+        let all = || self.receives.iter().chain(self.sends.iter()).enumerate();
+        let waits = |(at, slot): &(usize, &Slot)| waits(*at < receives, slot.state);
+        // What was not reached when the index was found may be waited for now.
+        let (at, slot) = all().skip(from).find(waits).or_else(|| all().find(waits))?;
+        Some((at, slot.task))
     }
 }
 

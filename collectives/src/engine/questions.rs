@@ -1,8 +1,9 @@
 //! Questions to members of whom nothing comes, while calls are checked (ERROR_CHK).
 //!
 //! Members whose calls differ may all wait for each other, and some may have ended their call
-//! without a message. So a member that has waited asks those that it waits for, once for each
-//! message. The question carries its call. Who makes another call fails and notifies all, as for
+//! without a message. So a member that has waited asks each of those that it waits for, for the
+//! first of the messages that have not come, and for the next one when that has come. The question
+//! carries its call. Who makes another call fails and notifies all, as for
 //! any mismatch. Who has ended its call answers with it, and so does one that makes the same call
 //! without such a message: lists of receivers and edges are no part of a signature. A member that
 //! is late keeps the question until it calls. A message that is only slow is not answered at all.
@@ -117,7 +118,7 @@ impl Engine {
 
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.
-    unsafe fn ask(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+    pub(super) unsafe fn ask(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
         // SAFETY: the caller's promise; slots are read again after each message.
         unsafe {
             let stand = (&*op).stand();
@@ -125,10 +126,14 @@ impl Engine {
             // It must not end while its slots are looked at.
             (*op).advancing = true;
             for (what, count) in [(DATA, (&(*op).receives).len()), (READY, (&(*op).sends).len())] {
+                let mut asked = None;
                 for at in 0..count {
                     let slots = if what == DATA { &(*op).receives } else { &(*op).sends };
                     let slot = slots[at];
-                    if slot.state == State::Posted {
+                    // Slots of a task follow each other. It is asked for the next message when this
+                    // one has come.
+                    if slot.state == State::Posted && asked != Some(slot.task) {
+                        asked = Some(slot.task);
                         self.send_packed(context, team, op, slot.task, slot.tag, Kind::Ask, &[what]);
                     }
                 }
@@ -198,8 +203,8 @@ impl Engine {
     pub(super) unsafe fn answer_for_memory(&self, context: &Context, team: NonNull<Members>, number: u32) {
         // SAFETY: the caller's promise; nothing refers to letters while anything is sent.
         unsafe {
-            let asks = |l: &&Letter| l.header.number == number && l.header.kind == Kind::Ask;
-            let early = (&(*team.as_ptr()).early).iter().filter(asks);
+            let asks = |l: &&Letter| l.header.kind == Kind::Ask;
+            let early = (&(*team.as_ptr()).early).of(number).filter(asks);
             let askers: Vec<_> = early.map(|letter| (letter.source, letter.header)).collect();
             for (source, header) in askers {
                 answer(context, source, &header, Signature(header.signature));
@@ -217,8 +222,8 @@ impl Engine {
         // SAFETY: the caller's promise; nothing refers to letters while anything is sent.
         unsafe {
             let (number, mine) = ((*op).number, (*op).signature);
-            let early = (&(*team.as_ptr()).early).iter();
-            let in_vain = early.filter(|l| l.header.number == number && (&*op).is_asked_in_vain(l));
+            let early = (&(*team.as_ptr()).early).of(number);
+            let in_vain = early.filter(|l| (&*op).is_asked_in_vain(l));
             let askers: Vec<_> = in_vain.map(|letter| (letter.source, letter.header)).collect();
             askers.iter().for_each(|(source, header)| answer(context, *source, header, mine));
         }

@@ -3,7 +3,7 @@
 use super::arrivals::long_length;
 use super::op::{Act, State};
 use super::wire::{HEADER, Header, Kind};
-use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED};
+use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED, SPARE};
 use crate::error::{Cause, CollectiveError, lost};
 use lapis_core::message::{AmSend, Short};
 use lapis_core::{Context, Error, Notify, Source};
@@ -88,14 +88,14 @@ impl Engine {
                 if !self.through_memory(context, team, op) {
                     break;
                 }
-                if (*op).granted > 0 {
+                if !(&(*op).granted).is_empty() {
                     self.send_granted(context, team, op);
                 }
                 let Some(act) = (&(*op).acts).get((*op).next).copied() else { break };
                 match act {
                     Act::Send { slot } => self.send(context, team, op, slot as usize),
                     Act::Receive { slot } => self.receive(context, team, op, slot as usize),
-                    Act::Wait if self.must_wait(team, op) => break,
+                    Act::Wait if (*op).open_receives > 0 => break,
                     Act::Drain if (*op).open_sends > 0 => break,
                     Act::Wait | Act::Drain => {}
                     Act::Look => super::search::look(context, team),
@@ -284,14 +284,14 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn send_granted(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
-        // SAFETY: the caller's promise; slots are read again after each message.
+        // SAFETY: the caller's promise; the list is read again after each message, and may grow.
         unsafe {
-            for slot in 0..(&(*op).sends).len() {
-                if (*op).sends[slot].state == State::Granted {
-                    (*op).granted -= 1;
-                    self.send_long(context, team, op, slot);
-                }
+            let mut at = 0;
+            while let Some(slot) = (&(*op).granted).get(at).copied() {
+                self.send_long(context, team, op, slot as usize);
+                at += 1;
             }
+            (&mut (*op).granted).clear();
         }
     }
 
@@ -323,26 +323,6 @@ impl Engine {
         }
     }
 
-    /// Whether data is still to arrive. Data of several packets that began to arrive before its
-    /// receive was reached may be complete by now: then it is among the early messages.
-    ///
-    /// # Safety
-    /// As for [`advance`](Self::advance).
-    unsafe fn must_wait(&self, team: NonNull<Members>, op: *mut Op) -> bool {
-        // SAFETY: the caller's promise; slots are read again after each letter.
-        unsafe {
-            for slot in 0..(&(*op).receives).len() {
-                if (*op).open_receives == 0 || (&(*team.as_ptr()).early).is_empty() {
-                    break;
-                }
-                if (*op).receives[slot].state == State::Posted && self.take_data(team, op, slot) {
-                    (*op).open_receives -= 1;
-                }
-            }
-            (*op).open_receives > 0
-        }
-    }
-
     /// Takes the data of a slot from the early messages. False if it is not there.
     ///
     /// # Safety
@@ -351,18 +331,31 @@ impl Engine {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let (task, tag) = ((*op).receives[slot].task, (*op).receives[slot].tag);
-            let span = (*op).receives[slot].span;
-            let (_, len) = (*op).bytes(span);
             let Some(letter) = self.take(team, op, task, tag, Kind::Data) else { return false };
-            let got = letter.data.len();
-            if got == len {
+            self.deliver(team, op, slot, letter);
+            true
+        }
+    }
+
+    /// Puts the data of a letter where a slot wants it.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    pub(super) unsafe fn deliver(&self, team: NonNull<Members>, op: *mut Op, slot: usize, letter: Letter) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let span = (*op).receives[slot].span;
+            let (got, (_, expected)) = (letter.data.len(), (*op).bytes(span));
+            if got == expected {
                 (&mut *op).place(span, &letter.data);
-                (&mut (*team.as_ptr()).spare).push(letter.data);
+                let spare = &mut (*team.as_ptr()).spare;
+                if spare.len() < SPARE {
+                    spare.push(letter.data);
+                }
             } else {
-                (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
+                (*op).failure = Some(CollectiveError::Length { from: letter.source, got, expected });
             }
             (&mut (*op).receives)[slot].state = State::Done;
-            true
         }
     }
 
@@ -383,26 +376,24 @@ impl Engine {
             if self.meets_other_call(team, op) {
                 return None;
             }
-            let (early, number) = (&mut (*team.as_ptr()).early, (*op).number);
-            let found = early.iter().position(|l| {
-                (l.source, l.header.number, l.header.tag, l.header.kind) == (task, number, tag, kind)
-            });
-            found.map(|at| early.swap_remove(at))
+            (&mut (*team.as_ptr()).early).take((*op).number, task, tag, kind)
         }
     }
 
-    /// Whether a message of another call with the operation's number has come, which becomes its
-    /// failure.
+    /// Whether a message of another call with the operation's number came before it, which becomes
+    /// its failure. Those that come while it is under way are compared when they come.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn meets_other_call(&self, team: NonNull<Members>, op: *mut Op) -> bool {
         // SAFETY: the caller's promise; nothing below calls out.
         unsafe {
+            if std::mem::replace(&mut (*op).compared, true) {
+                return false;
+            }
             let (early, number, mine) = (&(*team.as_ptr()).early, (*op).number, (*op).signature.0);
             let differs = |l: &&Letter| l.header.signature != mine || (&*op).is_asked_in_vain(l);
-            let other = early.iter().find(|l| l.header.number == number && differs(l));
-            let Some(letter) = other else { return false };
+            let Some(letter) = early.of(number).find(differs) else { return false };
             if letter.header.signature == mine {
                 (*op).failure = Some(CollectiveError::Unmatched { from: letter.source, call: (*op).name });
                 return true;

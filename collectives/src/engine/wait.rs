@@ -128,7 +128,7 @@ impl Engine {
             if (*op).failure.is_some() {
                 return self.settled(context, op);
             }
-            if goes_on || (*op).granted > 0 || (*team.as_ptr()).over.is_some() {
+            if goes_on || !(&(*op).granted).is_empty() || (*team.as_ptr()).over.is_some() {
                 return true;
             }
             if context.checks() && (&mut *op).is_question_due() {
@@ -232,7 +232,7 @@ impl Engine {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             match Self::waits_for_messages(op) {
-                true => (*op).lacks(),
+                true => (&mut *op).lacks(),
                 false => self.awaited_in_memory(context, team, op, &Patience::new()),
             }
         }

@@ -1,0 +1,124 @@
+//! What a team keeps, and what it asks.
+
+use super::{Engine, Held, Members};
+use crate::board::tests::support::{Settings, Stage, UDP, job};
+use crate::{Call, Combine, Operator, Team};
+use lapis_core::Context;
+
+/// Something of a team, which is looked at under the lock.
+fn of<R>(team: &Team, look: impl FnOnce(&Members) -> R) -> R {
+    let _held = Held::new(team.context());
+    // SAFETY: the lock is held, and the reference ends before it is given back.
+    look(unsafe { team.0.members.as_ref() })
+}
+
+fn sent(context: &Context) -> u64 {
+    context.statistics().total().packets_sent
+}
+
+#[test]
+fn of_many_early_messages_few_buffers_are_kept() {
+    const CALLS: usize = 1000;
+    let stage = Stage::default();
+    job(2, UDP, move |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        // More than goes with the header, less than waits for its receiver.
+        if context.task() == 1 {
+            while of(&team, |members| members.early.len()) < CALLS {
+                context.progress().unwrap();
+            }
+        }
+        for call in 0..CALLS {
+            let mut words = if context.task() == 0 { [call as u64; 100] } else { [0; 100] };
+            team.broadcast(&mut words, 0).unwrap();
+            assert_eq!(words, [call as u64; 100]);
+        }
+        stage.reach(1);
+        assert!(of(&team, |members| members.spare.len()) <= 64);
+    });
+}
+
+#[test]
+fn messages_for_a_team_that_was_freed_are_not_kept() {
+    let stage = Stage::default();
+    job(2, UDP, move |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        let engine = Engine::of(context).unwrap();
+        if context.task() == 0 {
+            // A message to whoever may still have it.
+            drop(team);
+            stage.reach(1);
+        } else {
+            stage.wait_for(1);
+            team.broadcast(&mut [7u64], 1).unwrap();
+        }
+        context.gfence().unwrap();
+        let _held = Held::new(context);
+        // SAFETY: the lock is held; the reference ends here.
+        assert_eq!(unsafe { engine.inner() }.strays.len(), 0);
+    });
+}
+
+#[test]
+fn numbers_of_teams_are_those_of_their_identifiers() {
+    for fingerprint in [0, 1, 0x1234_5678_9abc_def0, u64::MAX] {
+        for many in [1, 2, 1000, u64::MAX] {
+            assert_eq!(super::number(fingerprint, super::id(fingerprint, many)), many);
+        }
+    }
+}
+
+const CHECKED: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_ERROR_CHK", "yes")];
+
+#[test]
+fn a_member_is_asked_for_the_first_of_its_messages_alone() {
+    let stage = Stage::default();
+    job(2, CHECKED, move |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        // Messages that wait for their receiver, one for each segment.
+        let (call, none) = (Call::Broadcast { root: 0, count: 1 << 20 }, None::<Combine<'static, u8>>);
+        if context.task() == 0 {
+            let pending = team.start(&call, none, vec![], vec![7; 1 << 20]).unwrap();
+            let before = sent(context);
+            let engine = Engine::of(context).unwrap();
+            {
+                let _held = Held::new(context);
+                // SAFETY: the lock is held; the only operation in progress is the team's, and
+                // lives.
+                unsafe {
+                    let (op, team) = engine.inner().active[0];
+                    assert!((&(*op.as_ptr()).sends).len() > 10);
+                    engine.ask(context, team, op.as_ptr());
+                }
+            }
+            let asked = sent(context) - before;
+            stage.reach(1);
+            pending.wait().unwrap();
+            assert_eq!(asked, 1);
+        } else {
+            stage.wait_for(1);
+            let (_, got) = team.start(&call, none, vec![], vec![0; 1 << 20]).unwrap().wait().unwrap();
+            assert!(got.iter().all(|byte| *byte == 7));
+        }
+    });
+}
+
+#[test]
+fn operations_that_are_kept_have_little_memory() {
+    job(2, UDP, |context| {
+        let team = Team::world(context).unwrap();
+        for count in (1..=8).map(|more| (1 << 20) + more) {
+            let mut sums = vec![1u64; count];
+            team.all_reduce(&mut sums, Operator::Sum).unwrap();
+            assert!(sums.iter().all(|sum| *sum == 2));
+        }
+        let _held = Held::new(context);
+        // SAFETY: the lock is held; the reference ends here.
+        let kept = unsafe { &*team.0.kept.get() };
+        let bytes: usize = kept.iter().map(|(_, op)| op.holds()).sum();
+        assert!(bytes <= 15 << 20 && !kept.is_empty(), "{bytes} bytes of {} operations", kept.len());
+    });
+}
