@@ -91,6 +91,11 @@ impl Board {
         self.meeting().is_open(self.round)
     }
 
+    /// Whether the last meeting that was opened is that of a round.
+    pub(super) fn is_over(&self, round: u64) -> bool {
+        self.places.hall.len > 0 && self.meeting().is_open(round)
+    }
+
     /// Opens the meeting.
     #[inline(always)]
     fn open(&self) {

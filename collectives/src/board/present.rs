@@ -8,7 +8,7 @@ use crate::combine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::lines::Line;
 use lapis_ablation::{Optimization, without};
-use lapis_core::sync::{Ordering, membarrier, prefetch};
+use lapis_core::sync::{Ordering, fence, membarrier, prefetch};
 
 const CACHE_LINE: usize = 64;
 
@@ -159,9 +159,16 @@ impl Board {
         }
     }
 
-    /// A member's call, if it has published the round or arrived at its meeting.
-    fn called(&self, member: usize, round: u64) -> Option<u64> {
-        self.lines(member).line(round).shown(round).or_else(|| self.came_with(member, round))
+    /// A member's call, if it has published the round or arrived at its meeting, and is not about
+    /// to write a later call to the same place: it writes the call before the round.
+    pub(super) fn called(&self, member: usize, round: u64) -> Option<u64> {
+        let found = self.lines(member).line(round).shown(round).or_else(|| self.came_with(member, round));
+        // SYNC: if the call is a later one, what the member had stored and seen before it wrote it
+        // is seen here, too.
+        fence(Ordering::Acquire);
+        let next = round + self.places.line_count as u64;
+        let is_past = self.begun(member).get() + 1 >= next || self.is_over(round);
+        found.filter(|_| !is_past)
     }
 
     /// Takes data of the present round from a member. `heard` becomes the most rounds that a member

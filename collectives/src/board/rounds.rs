@@ -377,8 +377,11 @@ impl<'a> Plan<'a> {
         }
         let into = output(self.span(r, count));
         out.takes.clear();
-        self.fold_areas(out, 0..self.n, 0, into);
         out.puts.clear();
+        if count == 0 {
+            return true;
+        }
+        self.fold_areas(out, 0..self.n, 0, into);
         out.puts.push(Put { from: into, at: 0 });
         true
     }

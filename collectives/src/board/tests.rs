@@ -1,16 +1,17 @@
 //! Teams over several hosts. Those of one machine are told apart here by rank alone: memory is used
 //! within each, and messages between them, as on machines that are really several.
 
-#[path = "../../tests/support/mod.rs"]
-pub(crate) mod support;
 #[path = "shown/tests.rs"]
 mod shown;
+#[path = "../../tests/support/mod.rs"]
+pub(crate) mod support;
 
 use super::rounds::MEET_MEMBERS;
 use super::stores::store_policy;
 use super::{AREA_STRIDE, LINE, PAGE, Places};
 use crate::{By, Call, CollectiveError, Combine, Operator, Part, Team, Type};
 use lapis_core::message::{Gather, Scatter};
+use lapis_core::sync::{AtomicBool, Ordering};
 use lapis_schedules::levels::Hosts;
 use support::{SHM, job};
 
@@ -221,6 +222,41 @@ fn reads(team: &Team) -> bool {
     unsafe {
         let _held = crate::engine::Held::new(team.context());
         (*team.0.members.as_ptr()).memory.board.as_ref().is_some_and(|board| board.reads)
+    }
+}
+
+#[test]
+fn a_line_that_may_be_in_use_again_tells_no_call() {
+    job(2, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        let _held = crate::engine::Held::new(context);
+        // SAFETY: the lock is held; the reference ends with it.
+        let board = unsafe { (&(*team.0.members.as_ptr()).memory.board).as_ref().unwrap() };
+        let (me, round, lines) = (board.me, 1000, board.places.line_count as u64);
+        board.lines(me).line(round).show(round, 7);
+        board.begun(me).set(round + lines - 2);
+        assert_eq!(board.called(me, round), Some(7));
+        board.begun(me).set(round + lines - 1);
+        assert_eq!(board.called(me, round), None);
+    });
+}
+
+#[test]
+fn a_function_is_not_called_for_no_elements() {
+    for n in [2, MEET_MEMBERS as u32] {
+        job(n, SHM, |context| {
+            let team = Team::world(context).unwrap();
+            for commutes in [true, false] {
+                let called = AtomicBool::new(false);
+                let fold = |_: &[u8], _: &mut [u8], _| called.store(true, Ordering::Relaxed);
+                let (call, by) = (Call::AllReduce { count: 0 }, By::User { fold: Box::new(fold), commutes });
+                // SAFETY: without elements there are no buffers.
+                let ended =
+                    unsafe { team.call_raw(&call, Type::U64, by, std::ptr::null(), std::ptr::null_mut()) };
+                assert!(ended.is_ok() && !called.load(Ordering::Relaxed), "{ended:?}");
+            }
+        });
     }
 }
 
