@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::combine::{By, Combine};
 use crate::element::Element;
 use crate::engine::{Care, Held, Op};
-use crate::error::Result;
+use crate::error::{Cause, Result};
 use crate::key::Key;
 use crate::team::Team;
 use lapis_core::{CompletionHandler, Context, Counter};
@@ -24,6 +24,8 @@ pub struct Request<B> {
     team: Team,
     op: Option<(NonNull<Op>, Option<Key>)>,
     buffers: Option<B>,
+    /// Why it has failed.
+    failure: Option<Cause>,
 }
 
 // SAFETY: the operation is used under the context's lock.
@@ -61,7 +63,7 @@ impl Team {
         // SAFETY: the request owns the buffers, whose memory stays where it is, until the operation
         // has ended.
         unsafe { self.begin(call, op, from, to) };
-        Ok(Request { team: self.clone(), op: Some((op, key)), buffers: Some((input, output)) })
+        Ok(Request { team: self.clone(), op: Some((op, key)), buffers: Some((input, output)), failure: None })
     }
 
     /// Starts a barrier.
@@ -151,7 +153,7 @@ impl Team {
 impl Request<()> {
     /// The request of an operation that has been started.
     pub(crate) fn of(team: &Team, op: NonNull<Op>, key: Option<Key>) -> Self {
-        Self { team: team.clone(), op: Some((op, key)), buffers: Some(()) }
+        Self { team: team.clone(), op: Some((op, key)), buffers: Some(()), failure: None }
     }
 }
 
@@ -178,16 +180,16 @@ impl<B> Request<B> {
     /// Whether it has ended. Makes progress.
     ///
     /// # Errors
-    /// As for [`wait`](Self::wait).
+    /// As for [`wait`](Self::wait). Once it has failed, further tests and waits fail as well.
     #[doc(alias = "lapis_test")]
     pub fn test(&mut self) -> Result<bool> {
-        let Some((op, _)) = self.op else { return Ok(true) };
+        let Some((op, _)) = self.op else { return self.ended().map(|()| true) };
         let inner = &*self.team.0;
         // SAFETY: the request keeps operation and team.
         match unsafe { inner.engine.test(&inner.context, inner.members, op) } {
             None => Ok(false),
             Some(ended) => {
-                self.release();
+                self.release(&ended);
                 ended.map(|()| true)
             }
         }
@@ -239,7 +241,7 @@ impl<B> Request<B> {
         let (op, buffers) = (self.op.take(), self.buffers.take());
         let gone = || lapis_core::Error::Internal { what: "a collective was told twice".into() };
         let Some((op, key)) = op else {
-            return tell(&context, buffers.ok_or(gone().into()));
+            return tell(&context, self.ended().and_then(|()| buffers.ok_or(gone().into())));
         };
         let _held = Held::new(&context);
         let tell = move |context: &Context, ended: Result<()>| {
@@ -254,15 +256,21 @@ impl<B> Request<B> {
     }
 
     fn settle(&mut self) -> Result<()> {
-        let Some((op, _)) = self.op else { return Ok(()) };
+        let Some((op, _)) = self.op else { return self.ended() };
         let inner = &*self.team.0;
         // SAFETY: the request keeps operation and team.
         let ended = unsafe { inner.engine.wait(&inner.context, inner.members, op) };
-        self.release();
+        self.release(&ended);
         ended
     }
 
-    fn release(&mut self) {
+    /// How it has ended, once more.
+    fn ended(&self) -> Result<()> {
+        self.failure.map_or(Ok(()), |cause| Err(cause.error()))
+    }
+
+    fn release(&mut self, ended: &Result<()>) {
+        self.failure = ended.as_ref().err().map(|e| e.cause(self.team.context().task()));
         if let Some((op, key)) = self.op.take() {
             // SAFETY: it has ended.
             unsafe { self.team.give_back(op, key) };

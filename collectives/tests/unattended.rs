@@ -204,7 +204,12 @@ fn a_request_ends_when_a_member_is_silent_for_too_long_whoever_looks_after_it() 
         loop {
             match request.test() {
                 Ok(ended) => assert!(!ended),
-                Err(e) => return e,
+                Err(e) => {
+                    // It has failed for good.
+                    assert!(matches!(request.test(), Err(CollectiveError::Gone { task: 1 })));
+                    assert!(matches!(request.wait(), Err(CollectiveError::Gone { task: 1 })));
+                    return e;
+                }
             }
         }
     }
