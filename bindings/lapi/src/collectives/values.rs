@@ -43,9 +43,21 @@ impl Operators {
     }
 
     pub(super) fn remove(&self, number: lapis_op_t) -> Outcome {
-        self.0.take(number).map_err(|_| unknown(number))?;
+        self.taken(number)?;
         self.0.put(number, None);
         Ok(())
+    }
+
+    /// Takes an operator out; it is put back, or its number given back.
+    fn taken(&self, number: lapis_op_t) -> Outcome<Arc<UserOperator>> {
+        loop {
+            match self.0.take(number) {
+                Ok(found) => return Ok(found),
+                // Another thread is just looking it up, which takes some nanoseconds: no wait.
+                Err(Absent::InUse) => std::hint::spin_loop(),
+                Err(Absent::Unknown) => return Err(unknown(number)),
+            }
+        }
     }
 
     /// The operator with this number, for elements of this type.
@@ -58,14 +70,7 @@ impl Operators {
     }
 
     fn users(&self, number: lapis_op_t, of: Type) -> Outcome<By<'static>> {
-        let found = loop {
-            match self.0.take(number) {
-                Ok(found) => break found,
-                // Another thread is just looking it up, which takes some nanoseconds: no wait.
-                Err(Absent::InUse) => std::hint::spin_loop(),
-                Err(Absent::Unknown) => return Err(unknown(number)),
-            }
-        };
+        let found = self.taken(number)?;
         self.0.put(number, Some(Arc::clone(&found)));
         let (commutes, size) = (found.commutes, of.size());
         let fold = move |from: &[u8], into: &mut [u8], side: Side| {
@@ -89,6 +94,35 @@ fn unknown(number: lapis_op_t) -> std::ffi::c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_core::sync::{AtomicBool, AtomicU32, Ordering};
+
+    #[test]
+    fn an_operator_can_be_freed_while_another_thread_looks_it_up() {
+        unsafe extern "C" fn fold(
+            _: *const c_void,
+            _: *const c_void,
+            _: *mut c_void,
+            _: c_ulong,
+            _: *mut c_void,
+        ) {
+        }
+        let (all, number, over) = (Operators::default(), AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let _ = all.find(number.load(Ordering::Relaxed), Type::I32);
+                }
+            });
+            let freed = (0..2000).all(|_| {
+                let made = all.insert(fold, true, std::ptr::null_mut()).unwrap();
+                number.store(made, Ordering::Relaxed);
+                (0..20).for_each(|_| std::hint::spin_loop());
+                all.remove(made).is_ok()
+            });
+            over.store(true, Ordering::Relaxed);
+            assert!(freed);
+        });
+    }
 
     #[test]
     fn numbers_of_types_and_operators_are_those_of_the_header() {
