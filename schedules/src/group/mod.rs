@@ -121,8 +121,9 @@ impl Group {
         if len > 1 && stride == 0 {
             return Err(GroupError::Stride { first });
         }
-        let last = i64::from(first) + stride.saturating_mul(i64::from(len) - 1);
-        if len > 0 && !(0..=i64::from(u32::MAX)).contains(&last) {
+        let steps = i64::from(len.max(1)) - 1;
+        let last = if steps > 0 { stride.saturating_mul(steps).saturating_add(first.into()) } else { 0 };
+        if !(0..=i64::from(u32::MAX)).contains(&last) {
             return Err(GroupError::Rank { rank: u64::from(len) - 1, members: 0 });
         }
         Ok(Self::of_runs(vec![Run { first, stride: if len > 1 { stride } else { 1 }, len, rank: 0 }]))

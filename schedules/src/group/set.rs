@@ -52,7 +52,8 @@ impl Group {
             && len > 0
         {
             let begin = i64::from(*task) + step * first as i64;
-            return Self::strided(begin as u32, step * stride, len as u32);
+            // The last member is a task, so that only the stride of a single one can be too long.
+            return Self::strided(begin as u32, step.saturating_mul(stride), len as u32);
         }
         let ranks: Vec<usize> = (0..len).map(|i| (first as i64 + i * stride) as usize).collect();
         self.include(&ranks)

@@ -113,3 +113,14 @@ fn bad_groups_are_refused_with_the_numbers() {
     assert!(Group::strided(5, -2, 4).is_err());
     assert!(all.split(&[], 0).is_err());
 }
+
+#[test]
+fn a_stride_that_a_single_member_does_not_need_may_be_of_any_length() {
+    for stride in [i64::MAX, i64::MIN] {
+        assert_eq!(Group::strided(7, stride, 1), Group::from_list(&[7]));
+        assert!(Group::strided(7, stride, 2).is_err());
+        let last = if stride > 0 { 3 } else { 0 };
+        let some = Group::strided(1, 2, 4).unwrap().range(2, last, stride);
+        assert_eq!(some, Group::from_list(&[5]));
+    }
+}
