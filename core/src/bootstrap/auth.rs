@@ -90,9 +90,9 @@ impl Channel {
         (to_server, to_client)
     }
 
-    /// The tag of the next frame sent.
-    pub(crate) fn sign(&mut self, body: &[u8]) -> [u8; TAG_LEN] {
-        let full: Key = self.advance(body).finalize().into_bytes().into();
+    /// The tag of the next frame sent, whose bytes stand in two places.
+    pub(crate) fn sign(&mut self, head: &[u8], rest: &[u8]) -> [u8; TAG_LEN] {
+        let full: Key = self.advance(head, rest).finalize().into_bytes().into();
         let mut tag = [0u8; TAG_LEN];
         tag.copy_from_slice(&full[..TAG_LEN]);
         tag
@@ -100,14 +100,15 @@ impl Channel {
 
     /// Whether `tag` belongs to `body` as the next frame received.
     pub(crate) fn verify(&mut self, body: &[u8], tag: &[u8]) -> bool {
-        let mac = self.advance(body);
+        let mac = self.advance(body, &[]);
         tag.len() == TAG_LEN && mac.verify_truncated_left(tag).is_ok()
     }
 
-    fn advance(&mut self, body: &[u8]) -> Hmac<Sha256> {
+    fn advance(&mut self, head: &[u8], rest: &[u8]) -> Hmac<Sha256> {
         let mut mac = keyed(&self.key);
         mac.update(&self.next.to_le_bytes());
-        mac.update(body);
+        mac.update(head);
+        mac.update(rest);
         self.next += 1;
         mac
     }
@@ -147,10 +148,10 @@ mod tests {
     fn a_replayed_or_changed_frame_is_refused() {
         let (mut a, _) = Channel::pair(&[7; 32], &transcript());
         let (mut b, mut wrong_way) = Channel::pair(&[7; 32], &transcript());
-        let tag = a.sign(b"one");
+        let tag = a.sign(b"o", b"ne");
         assert!(b.verify(b"one", &tag));
         assert!(!b.verify(b"one", &tag), "the same frame again");
-        let tag = a.sign(b"two");
+        let tag = a.sign(b"two", b"");
         assert!(!wrong_way.verify(b"two", &tag));
         assert!(!b.verify(b"two", &tag[..15]));
     }

@@ -285,7 +285,13 @@ impl Bootstrap for Client {
             value: value.into(),
         };
         match self.ask_all(&during, timeout, request)? {
-            Message::Values { values, .. } if values.len() == self.membership.tasks as usize => Ok(values),
+            Message::Values { values, .. } => {
+                let all = values.unpack();
+                let whole = all.len() == self.membership.tasks as usize;
+                whole
+                    .then_some(all)
+                    .ok_or_else(|| self.unexpected(&during, &Message::Values { id: 0, values }))
+            }
             other => Err(self.unexpected(&during, &other)),
         }
     }

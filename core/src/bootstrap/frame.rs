@@ -1,13 +1,31 @@
 //! Frames over a non-blocking stream socket: buffers on both sides, tags once a handshake has made
 //! keys.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::auth::{Channel, TAG_LEN};
 use super::protocol::{MAX_FRAME, MAX_GREETING, Message, ProtocolError};
+
+/// Bytes that are to be sent.
+enum Part {
+    Own(Vec<u8>),
+    /// The same for many connections, so that none has a copy.
+    Shared(Arc<[u8]>),
+}
+
+impl Part {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
 
 /// A connection that speaks in messages.
 pub(crate) struct Framed {
@@ -15,7 +33,8 @@ pub(crate) struct Framed {
     inbox: Vec<u8>,
     /// Bytes of `inbox` already handed out.
     consumed: usize,
-    outbox: Vec<u8>,
+    outbox: VecDeque<Part>,
+    /// Bytes of the first part of `outbox` already sent.
     sent: usize,
     /// Tags of frames to send and to receive; absent until the handshake is over.
     seal: Option<(Channel, Channel)>,
@@ -36,7 +55,7 @@ impl From<ProtocolError> for FrameError {
 
 impl Framed {
     pub(crate) fn new(fd: OwnedFd) -> Self {
-        Self { fd, inbox: Vec::new(), consumed: 0, outbox: Vec::new(), sent: 0, seal: None }
+        Self { fd, inbox: Vec::new(), consumed: 0, outbox: VecDeque::new(), sent: 0, seal: None }
     }
 
     /// From here on every frame is signed with `send` and checked with `receive`.
@@ -47,43 +66,60 @@ impl Framed {
     /// Adds a message to what is to be sent.
     pub(crate) fn push(&mut self, message: &Message) -> Result<(), ProtocolError> {
         let body = message.encode();
+        let shared = message.shared();
+        let rest = shared.map_or(&[][..], |shared| &shared[..]);
         let tag_len = if self.seal.is_some() { TAG_LEN } else { 0 };
-        let len = body.len() + tag_len;
+        let len = body.len() + rest.len() + tag_len;
         if len > self.limit() {
             return Err(ProtocolError::FrameTooLong { len, limit: self.limit() });
         }
-        self.outbox.extend_from_slice(&(len as u32).to_le_bytes());
-        self.outbox.extend_from_slice(&body);
-        if let Some((send, _)) = &mut self.seal {
-            self.outbox.extend_from_slice(&send.sign(&body));
+        let tag = self.seal.as_mut().map(|(send, _)| send.sign(&body, rest));
+        self.add(&(len as u32).to_le_bytes());
+        self.add(&body);
+        if let Some(shared) = shared {
+            self.outbox.push_back(Part::Shared(Arc::clone(shared)));
         }
+        tag.iter().for_each(|tag| self.add(tag));
         Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        match self.outbox.back_mut() {
+            Some(Part::Own(last)) => last.extend_from_slice(bytes),
+            _ => self.outbox.push_back(Part::Own(bytes.to_vec())),
+        }
     }
 
     /// Sends what the socket takes now.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        while self.sent < self.outbox.len() {
-            // NOSIGNAL: a dead peer must not kill a program that has its own idea of SIGPIPE.
-            match rustix::net::send(&self.fd, &self.outbox[self.sent..], SendFlags::NOSIGNAL) {
+        while let Some(part) = self.outbox.front() {
+            let bytes = &part.bytes()[self.sent..];
+            if bytes.is_empty() {
+                self.outbox.pop_front();
+                self.sent = 0;
+                continue;
+            }
+            // NOSIGNAL: a dead peer must not kill a program that has its own idea of SIGPIPE. MORE:
+            // the parts of a message may go in one packet.
+            let more = if self.outbox.len() > 1 { SendFlags::MORE } else { SendFlags::empty() };
+            match rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL | more) {
                 Ok(n) => self.sent += n,
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
         }
-        self.outbox.clear();
-        self.sent = 0;
         Ok(())
     }
 
     /// Whether [`Framed::flush`] has work left.
     pub(crate) fn wants_write(&self) -> bool {
-        self.sent < self.outbox.len()
+        !self.outbox.is_empty()
     }
 
     /// Bytes waiting to be sent.
     pub(crate) fn backlog(&self) -> usize {
-        self.outbox.len() - self.sent
+        self.outbox.iter().map(|part| part.bytes().len()).sum::<usize>() - self.sent
     }
 
     /// Reads what is there now; `false` means that the peer has closed.
@@ -145,5 +181,58 @@ impl Framed {
 impl AsFd for Framed {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::auth::Transcript;
+    use super::super::packed::Packed;
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// Two ends of a connection, past the handshake.
+    fn pair() -> (Framed, Framed) {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let (mut a, mut b) = (Framed::new(a), Framed::new(b));
+        let transcript =
+            Transcript { server_nonce: [1; 32], client_nonce: [2; 32], task: 0, tasks: 1, context: 0 };
+        let ends = || Channel::pair(&[7; 32], &transcript);
+        let ((to_b, to_a), (from_a, from_b)) = (ends(), ends());
+        a.seal(to_b, to_a);
+        b.seal(from_b, from_a);
+        (a, b)
+    }
+
+    #[test]
+    fn answers_share_their_values_until_they_are_sent() {
+        let long = vec![3; 60_000];
+        let values = Packed::new([&long[..]; 20].into_iter());
+        let mut links: Vec<_> = (0..3).map(|_| pair()).collect();
+        for (link, _) in &mut links {
+            for id in 0..2 {
+                link.push(&Message::Done { id }).unwrap();
+                link.push(&Message::Values { id, values: values.clone() }).unwrap();
+            }
+            link.flush().unwrap();
+            assert!(link.backlog() > 2_000_000 && link.wants_write(), "more than the socket takes");
+        }
+        assert_eq!(Arc::strong_count(values.bytes()), 1 + 3 * 2);
+        for (to, from) in &mut links {
+            let mut heard = Vec::new();
+            while to.wants_write() || heard.len() < 4 {
+                to.flush().unwrap();
+                assert!(from.fill().unwrap());
+                heard.extend(std::iter::from_fn(|| from.next().unwrap()));
+            }
+            for id in 0..2 {
+                assert_eq!(heard[2 * id as usize], Message::Done { id });
+                assert_eq!(heard[2 * id as usize + 1], Message::Values { id, values: values.clone() });
+            }
+            assert_eq!(to.backlog(), 0);
+        }
+        assert_eq!(Arc::strong_count(values.bytes()), 1);
+        assert_eq!(values.unpack(), vec![long; 20]);
     }
 }

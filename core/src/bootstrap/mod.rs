@@ -34,6 +34,7 @@ mod hosted;
 mod key;
 mod listed;
 mod options;
+mod packed;
 mod protocol;
 mod server;
 mod singleton;

@@ -19,7 +19,10 @@
 //! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is
 //! trusted before the bytes it announces have arrived.
 
+use std::sync::Arc;
+
 use super::key::{KEY_LEN, Key};
+use super::packed::Packed;
 
 /// First bytes of both greetings.
 pub(crate) const MAGIC: [u8; 8] = *b"LAPISKVS";
@@ -186,7 +189,7 @@ pub(crate) enum Message {
     },
     Values {
         id: u32,
-        values: Vec<Vec<u8>>,
+        values: Packed,
     },
     Failed {
         id: u32,
@@ -220,7 +223,16 @@ impl Message {
         }
     }
 
-    /// Kind and fields, as they stand in a frame.
+    /// The part of [`encode`](Self::encode)'s bytes that follows the rest and is the same in the
+    /// answers to all tasks.
+    pub(crate) fn shared(&self) -> Option<&Arc<[u8]>> {
+        match self {
+            Self::Values { values, .. } => Some(values.bytes()),
+            _ => None,
+        }
+    }
+
+    /// Kind and fields, as they stand in a frame, except for what is [`shared`](Self::shared).
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer(Vec::with_capacity(64));
         match self {
@@ -266,11 +278,8 @@ impl Message {
             Self::Value { id, value } => {
                 w.u8(0x21).u32(*id).bytes(value);
             }
-            Self::Values { id, values } => {
-                w.u8(0x22).u32(*id).u32(values.len() as u32);
-                for value in values {
-                    w.bytes(value);
-                }
+            Self::Values { id, .. } => {
+                w.u8(0x22).u32(*id);
             }
             Self::Failed { id, failure } => {
                 failure.encode(w.u8(0x23).u32(*id));
@@ -436,24 +445,31 @@ impl<'a> Reader<'a> {
     fn key(&mut self) -> Result<Key, ProtocolError> {
         self.array::<KEY_LEN>()
     }
-    fn bytes(&mut self, limit: usize) -> Result<Vec<u8>, ProtocolError> {
+    fn part(&mut self, limit: usize) -> Result<&'a [u8], ProtocolError> {
         let len = self.u32()? as usize;
         if len > limit {
             return Err(self.bad("a text or value is longer than allowed"));
         }
-        Ok(self.take(len)?.to_vec())
+        self.take(len)
+    }
+    fn bytes(&mut self, limit: usize) -> Result<Vec<u8>, ProtocolError> {
+        Ok(self.part(limit)?.to_vec())
     }
     fn text(&mut self, limit: usize) -> Result<String, ProtocolError> {
         String::from_utf8(self.bytes(limit)?).map_err(|_| self.bad("a text is not UTF-8"))
     }
     /// The parts of an exchange.
-    fn values(&mut self) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    fn values(&mut self) -> Result<Packed, ProtocolError> {
+        let whole = self.rest;
         let count = self.u32()?;
         if count > MAX_TASKS {
             return Err(self.bad("more values than a job has tasks"));
         }
-        // The vector grows with the bytes that are really there, never with the announced count.
-        (0..count).map(|_| self.bytes(MAX_VALUE)).collect()
+        for _ in 0..count {
+            self.part(MAX_VALUE)?;
+        }
+        // The bytes that are really there, whatever count was announced.
+        Ok(Packed::of(&whole[..whole.len() - self.rest.len()]))
     }
 
     fn greeting(&mut self) -> Result<(), ProtocolError> {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use super::packed::Packed;
 use super::protocol::{Failure, MAX_FRAME, Message};
 
 /// A connection, as the server numbers them.
@@ -271,7 +272,8 @@ impl Store {
     /// never be.
     pub(crate) fn settle(&mut self, now: Instant) {
         let linger = self.linger;
-        for (id, space) in &mut self.spaces {
+        // Who is lost matters to those who wait: nobody looks for them where nobody does.
+        for (id, space) in self.spaces.iter_mut().filter(|(_, space)| space.is_awaited()) {
             let gone = |task: u32, presence: &Presence| -> Option<String> {
                 let exit = self.exited.get(&task);
                 let pid = match presence {
@@ -298,6 +300,11 @@ impl Store {
 }
 
 impl Space {
+    /// Whether somebody waits for an answer.
+    fn is_awaited(&self) -> bool {
+        !self.gets.is_empty() || self.rounds.values().any(|round| !round.waiters.is_empty())
+    }
+
     /// A task comes to a round; the answers are those of a round that is over already.
     fn arrive(
         &mut self,
@@ -402,17 +409,20 @@ impl Round {
     }
 
     fn complete(&mut self, answers: &mut Vec<(ConnId, Message)>) {
-        let values: Vec<Vec<u8>> = std::mem::take(&mut self.values).into_values().collect();
-        let size: usize = values.iter().map(|v| v.len() + 4).sum();
+        let values = std::mem::take(&mut self.values);
+        let size: usize = values.values().map(|v| v.len() + 4).sum();
+        let fits = self.key.is_some() && size <= MAX_FRAME - 64;
+        let packed = fits.then(|| Packed::new(values.values().map(Vec::as_slice)));
+        drop(values);
         for Waiter { conn, id, .. } in self.waiters.drain(..) {
             let answer = if self.key.is_none() {
                 Message::Done { id }
-            } else if size > MAX_FRAME - 64 {
+            } else if let Some(values) = &packed {
+                Message::Values { id, values: values.clone() }
+            } else {
                 let detail =
                     format!("the values of all tasks have {size} bytes, the limit is {}", MAX_FRAME - 64);
                 Message::Failed { id, failure: Failure::Limit { detail } }
-            } else {
-                Message::Values { id, values: values.clone() }
             };
             answers.push((conn, answer));
         }

@@ -2,6 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn whole(message: &Message) -> Vec<u8> {
+    let mut bytes = message.encode();
+    bytes.extend_from_slice(message.shared().map_or(&[][..], |shared| &shared[..]));
+    bytes
+}
+
 fn any_message() -> impl Strategy<Value = Message> {
     let text = || "[ -~äß€]{0,40}";
     let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
@@ -53,8 +59,10 @@ fn any_message() -> impl Strategy<Value = Message> {
         any::<u32>().prop_map(|id| Message::Finalize { id }),
         any::<u32>().prop_map(|id| Message::Done { id }),
         (any::<u32>(), bytes()).prop_map(|(id, value)| Message::Value { id, value }),
-        (any::<u32>(), proptest::collection::vec(bytes(), 0..8))
-            .prop_map(|(id, values)| Message::Values { id, values }),
+        (any::<u32>(), proptest::collection::vec(bytes(), 0..8)).prop_map(|(id, values)| Message::Values {
+            id,
+            values: Packed::new(values.iter().map(|v| &v[..]))
+        }),
         (any::<u32>(), failure).prop_map(|(id, failure)| Message::Failed { id, failure }),
         (any::<u32>(), text()).prop_map(|(task, how)| Message::Ended { task, how }),
     ]
@@ -77,12 +85,12 @@ proptest! {
 
     #[test]
     fn what_was_encoded_is_decoded(message in any_message()) {
-        prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+        prop_assert_eq!(Message::decode(&whole(&message)), Ok(message));
     }
 
     #[test]
     fn every_proper_prefix_and_extension_is_refused(message in any_message(), cut in any::<prop::sample::Index>()) {
-        let whole = message.encode();
+        let whole = whole(&message);
         prop_assert!(Message::decode(&whole[..cut.index(whole.len())]).is_err());
         let mut longer = whole;
         longer.push(0);

@@ -43,8 +43,24 @@ fn an_exchange_orders_values_by_task() {
         };
         store.request(u64::from(task), m[task as usize], request, now);
     }
-    let expected = Message::Values { id: 1, values: vec![vec![0], vec![1]] };
+    let expected = Message::Values { id: 1, values: Packed::new([&[0][..], &[1]].into_iter()) };
     assert_eq!(store.take_answers()[0], (1, expected));
+}
+
+#[test]
+fn the_answers_to_an_exchange_share_the_values() {
+    let tasks = 2000;
+    let (mut store, m, now) = store(tasks);
+    for task in 0..tasks {
+        let (key, value) = ("card".into(), vec![task as u8; 300]);
+        let request = Message::Exchange { id: task, timeout_ms: NOW_MS, epoch: 0, key, value };
+        store.request(u64::from(task), m[task as usize], request, now);
+    }
+    let answers = store.take_answers();
+    assert_eq!(answers.len(), tasks as usize);
+    let shared = answers[0].1.shared().unwrap();
+    assert_eq!(shared.len(), 4 + tasks as usize * 304);
+    assert!(answers.iter().all(|(_, answer)| std::sync::Arc::ptr_eq(answer.shared().unwrap(), shared)));
 }
 
 #[test]
