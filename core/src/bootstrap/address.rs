@@ -5,14 +5,19 @@
 
 use std::fmt;
 use std::io;
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::process::Pid;
 
 use super::error::BootstrapError;
+
+/// How long one of several addresses of a host may take to answer: a packet that is lost is sent
+/// again after a second.
+const ONE_OF_SEVERAL: Duration = Duration::from_secs(3);
 
 /// Address of a bootstrap server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,21 +78,28 @@ impl Address {
                 Ok(fd)
             }
             Self::Tcp { host, port } => {
-                let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
-                for target in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&target, patience.max(Duration::from_millis(1))) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            stream.set_nonblocking(true)?;
-                            return Ok(stream.into());
-                        }
-                        Err(e) => last = e,
-                    }
-                }
-                Err(last)
+                let targets: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
+                let stream = connect_any(&targets, patience)?;
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+                Ok(stream.into())
             }
         }
     }
+}
+
+/// One attempt to connect to a host that has several addresses, some of which may swallow what is
+/// sent there.
+fn connect_any(targets: &[SocketAddr], patience: Duration) -> io::Result<TcpStream> {
+    let each = if targets.len() > 1 { patience.min(ONE_OF_SEVERAL) } else { patience };
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
+    for target in targets {
+        match TcpStream::connect_timeout(target, each.max(Duration::from_millis(1))) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
 }
 
 fn unix_socket() -> io::Result<OwnedFd> {
@@ -95,12 +107,23 @@ fn unix_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-/// The user at the other end of a unix socket; `None` for other sockets.
-pub(crate) fn peer_uid(fd: BorrowedFd<'_>) -> Option<u32> {
+/// User and process at the other end of a unix socket; `None` for other sockets.
+pub(crate) fn peer(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
     if sockopt::socket_domain(fd).ok()? != AddressFamily::UNIX {
         return None;
     }
-    peer_credentials(fd).ok().map(|(user, _)| user)
+    peer_credentials(fd).ok()
+}
+
+/// Whether a process is gone. One that can't be seen, which has the number 0, may be there.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    if rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH) {
+        return true;
+    }
+    // One that its parent has not waited for yet has closed its descriptors all the same.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z") || rest.starts_with(" X"))
 }
 
 /// User and process at the other end of a unix socket, as they were when it connected or began to
@@ -180,6 +203,23 @@ impl AsFd for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A port whose queue is full swallows connections.
+    #[test]
+    fn an_address_that_does_not_answer_does_not_hold_up_the_next() {
+        let stuck = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        rustix::net::bind(&stuck, &any).unwrap();
+        rustix::net::listen(&stuck, 0).unwrap();
+        let full: SocketAddr = rustix::net::getsockname(&stuck).unwrap().try_into().unwrap();
+        let soon = Duration::from_millis(100);
+        let waiting: Vec<_> = std::iter::from_fn(|| TcpStream::connect_timeout(&full, soon).ok()).collect();
+        assert!(!waiting.is_empty());
+        let open = TcpListener::bind(any).unwrap();
+        let there = open.local_addr().unwrap();
+        let found = connect_any(&[full, there], Duration::from_secs(86_400)).unwrap();
+        assert_eq!(found.peer_addr().unwrap(), there);
+    }
 
     #[test]
     fn addresses_are_read_as_they_are_written() {

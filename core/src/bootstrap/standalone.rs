@@ -8,8 +8,9 @@
 //!
 //! Any user of the machine can bind an abstract name. So a partition's names are derived from a
 //! secret, the job's or the user's. A user who saw a name in use may bind it before the next job;
-//! the tasks then use the next of many names. All tasks try the names in the same order, and try
-//! all of them before they bind one.
+//! the tasks then use the next of many names. So they do where the process that served has ended
+//! and one that it had forked holds its socket open. All tasks try the names in the same order, and
+//! try all of them before they bind one.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -180,7 +181,10 @@ fn serve(partition: &Partition, listener: Listener) -> Result<(), BootstrapError
 mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
-    use std::os::fd::OwnedFd;
+    use std::io::Read;
+    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
 
     /// Whoever binds a name and never listens stands for a stranger: a user of another number can't
     /// be had in a test.
@@ -206,10 +210,41 @@ mod tests {
         let partition = format!("seen-{}", std::process::id());
         let key = [7; 32];
         let _strangers: Vec<_> = (0..9).map(|n| take(&address_of(&key, &partition, n))).collect();
-        let patience = Duration::from_secs(300);
+        three_meet(&partition, key);
+    }
+
+    /// A process that listens at a name ends, and leaves another one that holds the socket open: a
+    /// task of an earlier job with a child.
+    #[test]
+    fn tasks_meet_although_a_child_of_an_earlier_server_keeps_its_name() {
+        let partition = format!("kept-{}", std::process::id());
+        let key = [7; 32];
+        let socket = take(&address_of(&key, &partition, 0));
+        let mut server = Command::new("sh");
+        server.args(["-c", "sleep 600 >/dev/null 2>&1 & echo $!"]).stdout(Stdio::piped());
+        let number = socket.as_raw_fd();
+        // SAFETY: the closure runs between fork and exec and makes one system call: no allocation,
+        // no locks.
+        unsafe {
+            server.pre_exec(move || {
+                if libc::listen(number, 16) == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+            });
+        }
+        let mut server = server.spawn().unwrap();
+        drop(socket);
+        let mut kept = String::new();
+        server.stdout.take().unwrap().read_to_string(&mut kept).unwrap();
+        assert!(server.wait().unwrap().success());
+        let met = std::panic::catch_unwind(|| three_meet(&partition, key));
+        let kept = rustix::process::Pid::from_raw(kept.trim().parse().unwrap()).unwrap();
+        rustix::process::kill_process(kept, rustix::process::Signal::KILL).unwrap();
+        met.unwrap();
+    }
+
+    fn three_meet(partition: &str, key: Key) {
+        let patience = Duration::from_secs(100);
         std::thread::scope(|scope| {
             let tasks = [0, 1, 2].map(|task: u32| {
-                let partition = &partition;
                 scope.spawn(move || {
                     let partition = Partition::new(partition, Some(key), task, 3, None, patience);
                     let mut me = join(&partition, 0).unwrap();

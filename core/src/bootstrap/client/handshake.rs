@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use super::super::JobInfo;
-use super::super::address::{own_uid, peer_uid};
+use super::super::address::{has_ended, own_uid, peer};
 use super::super::auth::{ROLE_CLIENT, ROLE_SERVER, Transcript, random_secret};
 use super::super::error::BootstrapError;
 use super::super::frame::{FrameError, Framed};
@@ -31,10 +31,14 @@ pub(super) struct Welcome {
 
 impl Handshake<'_> {
     /// Abstract names are first come, first served on a machine: a stranger's server must not be
-    /// believed.
+    /// believed. Nor will a server answer whose process has ended, although a process that it had
+    /// forked holds its socket open.
     pub(super) fn check_owner(&self) -> Result<(), JoinError> {
-        match peer_uid(self.link.as_fd()) {
-            Some(uid) if uid != own_uid() && uid != 0 => Err(self.impostor()),
+        match peer(self.link.as_fd()) {
+            Some((uid, _)) if uid != own_uid() && uid != 0 => Err(self.impostor()),
+            Some((_, pid)) if has_ended(pid) => {
+                Err(JoinError::Again(io::ErrorKind::ConnectionRefused.into()))
+            }
             _ => Ok(()),
         }
     }

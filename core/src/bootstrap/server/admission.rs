@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::super::address::{own_uid, peer_uid};
+use super::super::address::{own_uid, peer};
 use super::super::auth::{Channel, ROLE_SERVER, Transcript, random_secret};
 use super::super::frame::Framed;
 use super::super::key::Key;
@@ -59,7 +59,7 @@ impl Loop {
     }
 
     fn greet(&mut self, fd: OwnedFd, now: Instant) {
-        let uid = peer_uid(fd.as_fd());
+        let uid = peer(fd.as_fd()).map(|(user, _)| user);
         let related = match uid {
             Some(uid) => uid == own_uid() || uid == 0,
             None => !self.config.same_user,
