@@ -99,6 +99,7 @@ pub enum ServerEvent {
 
 enum Command {
     TaskExited { task: u32, how: String },
+    TaskRestarts { task: u32 },
     Stop,
 }
 
@@ -146,6 +147,12 @@ impl Server {
     /// Operations that wait for it fail with that text.
     pub fn task_exited(&self, task: u32, how: &str) {
         self.command(Command::TaskExited { task, how: clip(how) });
+    }
+
+    /// Says that a task's process has ended and that another one will take its place: what is left
+    /// of the former's connections counts no more. A process that it had started may hold them open.
+    pub fn task_restarts(&self, task: u32) {
+        self.command(Command::TaskRestarts { task });
     }
 
     fn command(&self, command: Command) {
@@ -266,6 +273,7 @@ impl Loop {
         loop {
             match self.inbox.try_recv() {
                 Ok(Command::TaskExited { task, how }) => self.exited(task, how, now),
+                Ok(Command::TaskRestarts { task }) => self.forget(task, now),
                 Ok(Command::Stop) | Err(mpsc::TryRecvError::Disconnected) => return false,
                 Err(mpsc::TryRecvError::Empty) => return true,
             }
@@ -283,6 +291,20 @@ impl Loop {
             let _ = conn.link.flush();
         }
         self.store.exited(task, how, now);
+    }
+
+    /// Closes what connections a task has.
+    fn forget(&mut self, task: u32, now: Instant) {
+        let of_task = |(id, conn): (&ConnId, &Conn)| match conn.state {
+            State::Member(member) if member.task == task => Some(*id),
+            _ => None,
+        };
+        let former: Vec<ConnId> = self.conns.iter().filter_map(of_task).collect();
+        for id in former {
+            // What it had said before counts.
+            self.serve(id, now);
+            self.close(id, now);
+        }
     }
 
     /// The last answers leave before the sockets close.
