@@ -11,7 +11,8 @@ use crate::routines::{Routines, blocks};
 
 /// Deeper programs stay with the plain interpreter, which needs no recursion.
 const DEEPEST: usize = 200;
-/// Programs that come to more items, and have fewer words than that, stay there too.
+/// Programs that come to more items, those of routines counted at each GOSUB, and have fewer words
+/// than that, stay there too.
 const MOST_ITEMS: usize = 1 << 16;
 
 /// The normal form of one application. Fails for programs that nest too deep, or grow too large, or
@@ -38,7 +39,10 @@ impl Decoder<'_> {
         if let Some(body) = self.done.get(&entry) {
             return Ok(body.clone());
         }
+        let most = MOST_ITEMS.max(self.code.len()) as u64;
         let mut items = Vec::new();
+        // Items in loops, besides.
+        let mut below = 0u64;
         let mut ic = entry;
         loop {
             let instr =
@@ -51,13 +55,14 @@ impl Decoder<'_> {
                 Instr::Gosub { to_loc, ret_loc, reps, offset, stride } => {
                     if reps > 0 {
                         let callee = self.routine(ic.wrapping_add_signed(to_loc as isize))?;
-                        let run = Body::repeated(offset, reps as u64, stride, &callee)?.items;
+                        let run = Body::repeated(offset, reps as u64, stride, &callee)?;
                         // A routine that runs another twice, which runs a third twice, … doubles
-                        // with every level.
-                        if items.len() + run.len() > MOST_ITEMS.max(self.code.len()) {
+                        // with every level. Here they share bodies, but no plan does.
+                        below = below.saturating_add(run.nodes - run.items.len() as u64);
+                        items.extend(run.items);
+                        if below.saturating_add(items.len() as u64) > most {
                             return Err(Error::at(ErrorCode::Other, ic, Fault::Overflow));
                         }
-                        items.extend(run);
                     }
                     ic = ic.wrapping_add_signed(ret_loc as isize);
                     continue;

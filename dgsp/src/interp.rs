@@ -102,18 +102,16 @@ impl<'d> Machine<'d> {
     /// the position at once.
     fn skip_repetitions(&mut self, bytes: &mut u64) -> bool {
         let Some(routines) = self.routines else { return false };
-        let main = routines.main();
-        if self.ic == 0
-            && self.frames.len() == 1
-            && self.block_index == 0
-            // Less than one repetition is left to what the program begins with.
-            && let Some(times) = (*bytes).checked_div(main.size as u64).filter(|&n| n > 0)
-        {
-            let travel = (times as i64).wrapping_mul(self.desc.extent);
-            self.frames[0].base = self.frames[0].base.wrapping_add(travel);
-            self.mode = main.leaves.unwrap_or(self.mode);
-            *bytes -= times * main.size as u64;
-            return true;
+        if self.ic == 0 && self.frames.len() == 1 && self.block_index == 0 {
+            let main = routines.main();
+            if let Some(times) = (*bytes).checked_div(main.size as u64).filter(|&n| n > 0) {
+                let travel = (times as i64).wrapping_mul(self.desc.extent);
+                self.frames[0].base = self.frames[0].base.wrapping_add(travel);
+                self.mode = main.leaves.unwrap_or(self.mode);
+                *bytes -= times * main.size as u64;
+                return true;
+            }
+            // Within one application: it may begin with a GOSUB.
         }
         let Ok(Instr::Gosub { to_loc, ret_loc, reps, offset, stride }) =
             isa::decode(&self.desc.code, self.ic)

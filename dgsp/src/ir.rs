@@ -13,6 +13,7 @@
 
 mod loop_rolling;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::density::Density;
@@ -30,8 +31,11 @@ const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
 pub(crate) const CANONICAL: u64 = 65536;
 
 /// A list of items in the order of their bytes in the message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Body {
+    /// Of the items, with those in loops. Compared first, so that bodies that differ are not
+    /// walked through.
+    digest: u64,
     pub(crate) items: Vec<Item>,
     pub(crate) size: u64,
     /// Lowest byte and past the highest.
@@ -39,6 +43,16 @@ pub(crate) struct Body {
     pub(crate) hi: i64,
     /// Levels of loops.
     pub(crate) depth: u32,
+    /// Items, those in loops once for each loop: bodies are shared, so there may be far more than
+    /// memory has room for.
+    pub(crate) nodes: u64,
+}
+
+/// The items are not walked through: where loops share bodies, that could take for ever.
+impl Hash for Body {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.digest);
+    }
 }
 
 /// A block or a loop, at an offset.
@@ -152,7 +166,10 @@ impl Body {
     pub(crate) fn from_items(mut items: Vec<Item>) -> Checked<Self> {
         items.retain(|i| i.size() > 0);
         let mut all = Self { lo: i64::MAX, hi: i64::MIN, ..Self::default() };
+        let mut digest = DefaultHasher::new();
         for item in &items {
+            item.hash(&mut digest);
+            all.nodes = all.nodes.saturating_add(item.nodes());
             let (size, lo, hi, depth) = item.measure().ok_or(Error::overflow())?;
             all.size =
                 all.size.checked_add(size).filter(|&s| i64::try_from(s).is_ok()).ok_or(Error::overflow())?;
@@ -162,6 +179,7 @@ impl Body {
             (all.lo, all.hi) = (0, 0);
         }
         all.items = items;
+        all.digest = digest.finish();
         Ok(all)
     }
 }
@@ -172,6 +190,13 @@ impl Item {
             Kind::Bytes(len) => *len,
             // Checked when the list that holds the item is made.
             Kind::Loop(l) => l.count.wrapping_mul(l.body.size),
+        }
+    }
+
+    fn nodes(&self) -> u64 {
+        match &self.kind {
+            Kind::Bytes(_) => 1,
+            Kind::Loop(l) => l.body.nodes.saturating_add(1),
         }
     }
 

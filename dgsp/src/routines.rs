@@ -27,8 +27,8 @@ pub(crate) struct Summary {
     pub(crate) leaves: Option<Mode>,
     /// Whether it or its callees have a CONTROL.
     pub(crate) control: bool,
-    /// IC and bytes of the first block that is no number of whole atoms and moves in the mode that
-    /// the routine is entered with.
+    /// The first block, by IC and length, that is no whole number of atoms and is moved in the mode
+    /// that the routine is entered with.
     loose: Option<(usize, i64)>,
     /// IC of the first GOSUB that leads to the greatest depth.
     pub(crate) deepest: Option<usize>,
@@ -139,8 +139,8 @@ impl Scan<'_> {
             let Some(&(ic, instr)) = body.get(next) else {
                 on_stack.remove(&entry);
                 if entry == 0 {
-                    // A program is repeated as often as it is asked to.
-                    self.check_repeated(&sum)?;
+                    // It repeats for as long as it is asked to.
+                    check_repeated(&sum, self.atom)?;
                 }
                 done.insert(entry, sum);
                 continue;
@@ -155,7 +155,9 @@ impl Scan<'_> {
                     active.push((to, 0, Summary { depth: 1, ..Summary::default() }));
                     continue;
                 };
-                self.check_call(&mut sum, callee, reps)?;
+                if reps > 0 {
+                    self.check_atoms_of_call(&mut sum, callee, reps)?;
+                }
                 sum.call(callee, reps, offset, stride, ic).ok_or(Error::at(
                     ErrorCode::Other,
                     ic,
@@ -190,38 +192,40 @@ impl Scan<'_> {
     }
 
     fn check_atoms(&self, sum: &mut Summary, bytes: i64, ic: usize) -> Result<(), Error> {
-        if self.atom > 1 && bytes % i64::from(self.atom) != 0 {
-            match sum.leaves {
-                Some(Some(_)) => return Err(self.split_atom((ic, bytes))),
-                Some(None) => {}
-                None => sum.loose = sum.loose.or(Some((ic, bytes))),
-            }
+        if self.atom <= 1 || bytes % i64::from(self.atom) == 0 {
+            return Ok(());
+        }
+        self.loose(sum, (ic, bytes))
+    }
+
+    /// A block that is no whole number of atoms comes in the mode that the routine has now.
+    fn loose(&self, sum: &mut Summary, block: (usize, i64)) -> Result<(), Error> {
+        match sum.leaves {
+            Some(Some(_)) => return Err(split(block, self.atom)),
+            Some(None) => {}
+            None => drop(sum.loose.get_or_insert(block)),
         }
         Ok(())
     }
 
-    /// Blocks of a callee that move in the caller's mode, or in the one that the repetition before
-    /// has left.
-    fn check_call(&self, sum: &mut Summary, callee: &Summary, reps: i64) -> Result<(), Error> {
-        let Some(loose) = callee.loose.filter(|_| reps > 0) else { return Ok(()) };
-        match sum.leaves {
-            Some(Some(_)) => return Err(self.split_atom(loose)),
-            Some(None) => {}
-            None => sum.loose = sum.loose.or(Some(loose)),
+    fn check_atoms_of_call(&self, sum: &mut Summary, callee: &Summary, reps: i64) -> Result<(), Error> {
+        if reps > 1 {
+            check_repeated(callee, self.atom)?;
         }
-        if reps > 1 { self.check_repeated(callee) } else { Ok(()) }
+        callee.loose.map_or(Ok(()), |block| self.loose(sum, block))
     }
+}
 
-    fn check_repeated(&self, sum: &Summary) -> Result<(), Error> {
-        match (sum.loose, sum.leaves) {
-            (Some(loose), Some(Some(_))) => Err(self.split_atom(loose)),
-            _ => Ok(()),
-        }
+/// From the second repetition on a routine is entered with the mode that it leaves.
+fn check_repeated(sum: &Summary, atom: i32) -> Result<(), Error> {
+    match (sum.leaves, sum.loose) {
+        (Some(Some(_)), Some(block)) => Err(split(block, atom)),
+        _ => Ok(()),
     }
+}
 
-    fn split_atom(&self, (ic, bytes): (usize, i64)) -> Error {
-        Error::at(ErrorCode::Atom, ic, Fault::SplitAtom { bytes, atom: self.atom })
-    }
+fn split((ic, bytes): (usize, i64), atom: i32) -> Error {
+    Error::at(ErrorCode::Atom, ic, Fault::SplitAtom { bytes, atom })
 }
 
 impl Summary {

@@ -58,29 +58,40 @@ fn each_rule_has_its_code_and_names_the_instruction() {
             ErrorCode::Atom,
             Some(4),
         ),
-        // In the mode of the caller, and in that of the repetition before.
-        (
-            ".atom_size 8\n.depth 2\n.size 3\n.rext 3\nm:\ncontrol operation=1\ngosub r\niterate m\n\
-             r:\ncopy 3@0\niterate r",
-            ErrorCode::Atom,
-            Some(4 + isa::GOSUB_SIZE + isa::ITERATE_SIZE),
-        ),
-        (
-            ".atom_size 8\n.size 3\n.rext 3\nm:\ncopy 3@0\ncontrol operation=1\niterate m",
-            ErrorCode::Atom,
-            Some(0),
-        ),
-        (
-            ".atom_size 8\n.depth 2\n.size 6\n.rext 3\nm:\ngosub r reps=2\ncontrol operation=-1\n\
-             iterate m\nr:\ncopy 3@0\ncontrol operation=1\niterate r",
-            ErrorCode::Atom,
-            Some(isa::GOSUB_SIZE + 4 + isa::ITERATE_SIZE),
-        ),
         ("m:\nmcopy 9223372036854775807@0 1@0\niterate m", ErrorCode::Other, Some(0)),
     ];
     for (source, code, at) in cases {
         assert_eq!(refused(source), (code, at), "for\n{source}");
     }
+}
+
+#[test]
+fn atoms_stay_whole_under_the_mode_that_a_routine_is_entered_with() {
+    let (control, gosub, iterate) = (isa::CONTROL_SIZE, isa::GOSUB_SIZE, isa::ITERATE_SIZE);
+    // The mode of the caller, of the last repetition of the program, and of a routine's.
+    let cases = [
+        (
+            ".size 3\n.rext 3\nm:\ncontrol operation=1\ngosub r\niterate m\nr:\ncopy 3@0\niterate r",
+            control + gosub + iterate,
+        ),
+        (".size 3\n.rext 3\nm:\ncopy 3@0\ncontrol operation=1\niterate m", 0),
+        (
+            ".size 6\n.rext 6\nm:\ngosub r reps=2 stride=3\ncontrol off\niterate m\n\
+             r:\ncopy 3@0\ncontrol operation=1\niterate r",
+            gosub + control + iterate,
+        ),
+    ];
+    for (source, at) in cases {
+        let source = format!(".atom_size 8\n.depth 2\n{source}");
+        assert_eq!(refused(&source), (ErrorCode::Atom, Some(at)), "for\n{source}");
+    }
+    // In no mode, and once, they may be anything.
+    let sound = ".atom_size 8\n.depth 2\n.size 14\n.rext 14\nm:\ngosub r\ncontrol off\ncopy 3@0\niterate m\n\
+                 r:\ncopy 3@3\ncontrol operation=1\ncopy 8@6\niterate r";
+    verify(&program(sound)).expect("each block under CONTROL is an atom");
+    let twelve = Layout::bytes(12).unwrap().compile().unwrap();
+    let error = verify(&twelve.under_control(1, 7, 8)).expect_err("an atom and a half");
+    assert_eq!(error.code, ErrorCode::Atom);
 }
 
 #[test]
