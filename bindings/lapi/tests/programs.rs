@@ -45,8 +45,11 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, fence_after_end, flags, flood, free_at_once, handlers, held, huge, incomplete, init_info, interrupts, itself,
-    late, late_again, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged, put_off, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, strangers, team_errors, term_traffic, threads, transfers, vector_replies,
+    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, fence_after_end,
+    flags, flood, free_at_once, handlers, held, huge, incomplete, init_info, interrupts, itself, late,
+    late_again, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged,
+    put_off, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls,
+    signals, strangers, team_errors, term_traffic, threads, transfers, vector_replies,
     vectors, watches, xfer,
 }
 
@@ -67,7 +70,8 @@ mod rdma {
     programs_over_rdma! {
         atomics, attributes, collectives, copies, ended, errors, exhausted, fence_after_end, flags, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
-        put_off, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals, team_errors, term_traffic, threads, transfers,
+        put_off, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime,
+        signal_calls, signals, team_errors, term_traffic, threads, transfers,
         vector_replies, vectors, watches, xfer,
     }
 }
@@ -90,7 +94,7 @@ mod with_pulled_adapters {
     programs_with_pulled_adapters! {
         atomics, attributes, collectives, copies, crowd, exhausted, flags, flood, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, long_puts, memory, msgpoll, outstanding,
-        polling, purged, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals,
+        polling, purged, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals,
         strangers, team_errors, transfers, vector_replies, vectors, watches, xfer,
     }
 }
@@ -106,7 +110,20 @@ fn tasks_that_meet_when_they_need_each_other_do_the_same() {
 /// As on a network that loses datagrams, sends them twice and lets them overtake each other.
 #[test]
 fn random_transfers_survive_a_bad_network() {
-    program_with("random_transfers", &[("LAPIS_CHAOS", "drop=0.02,dup=0.02,reorder=0.05,seed=7")]);
+    for name in ["random_transfers", "random_layouts"] {
+        program_with(name, &[("LAPIS_CHAOS", "drop=0.02,dup=0.02,reorder=0.05,seed=7")]);
+    }
+}
+
+/// What goes by another way where bulk transfer is wished for, or where nothing is copied, arrives
+/// all the same.
+#[test]
+fn random_transfers_do_the_same_in_bulk_and_without_copies() {
+    for name in ["random_transfers", "random_layouts"] {
+        let (binary, job) = job_of(name, &[("MP_USE_BULK_XFER", "yes"), ("MP_BULK_MIN_MSG_SIZE", "4096")]);
+        let job = job.env("MP_REXMIT_BUF_SIZE", "1").env("LAPIS_EAGER_MAX", "1000");
+        job.arg("17").succeeds(&binary);
+    }
 }
 
 /// Buffers that are free when a call returns are so, too, where bulk transfer is wished for.

@@ -1,22 +1,14 @@
 /*
  * Random operations of two threads of each task on memory of all: every kind of transfer, of all lengths, with and
- * without counters and completion handlers, between fences and changes of interrupt mode. All data are compared.
+ * without counters and completion handlers, between fences and changes of interrupt mode. All data are compared, and tasks
+ * purge each other between phases.
  * Arguments: seed, phases, operations of a thread in each phase.
  * tasks: 3
  */
-#include "check.h"
+#include "random.h"
 
-#include <pthread.h>
-
-#define WORKERS 2
-#define SLOTS 12
 #define OPEN 24      /* operations of a worker at a time */
 #define PIECES 9     /* of a vector */
-#define SCRIBBLE 0xa5
-
-/* The lengths of slots: what goes as one packet, as several, and without a copy. */
-static const ulong slot_size[SLOTS] = {8, 64, 200, 1000, 4096, 4096, 16384, 40000, 65536, 131072, 300000, 1 << 20};
-#define AREA (2 << 20) /* of one worker at one task; the slots' sum is less */
 
 enum kind { PUT, GET, AM, PUTV, GETV, AMV, XFER_PUT, XFER_AM, XFER_GET, KINDS };
 
@@ -39,7 +31,6 @@ struct operation {
 };
 
 struct worker {
-    pthread_t thread;
     uint number; /* among the workers of this task */
     uint64_t random;
     struct operation ops[OPEN];
@@ -54,35 +45,6 @@ static struct worker workers[WORKERS];
 static unsigned char *memory;
 static long long sum;
 static void **memories, **sums, **headers, **vector_headers, **reply_counters[WORKERS];
-static uint64_t seed = 1;
-static int phases = 3, operations = 150;
-
-static uint any(struct worker *w, uint below)
-{
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (uint)(w->random >> 20) % below;
-}
-
-static int chance(struct worker *w, uint percent)
-{
-    return any(w, 100) < percent;
-}
-
-static ulong offset_of(uint slot)
-{
-    ulong at = 0;
-    for (uint i = 0; i < slot; i++)
-        at += slot_size[i] + 64;
-    return at;
-}
-
-/* A worker's area in the memory of a task. */
-static ulong area_of(uint task, uint worker)
-{
-    return ((ulong)task * WORKERS + worker) * AREA;
-}
 
 /* A reply is an empty put that counts. */
 struct reply {
@@ -150,18 +112,6 @@ static lapi_vec_t *vector_header(lapi_handle_t *h, void *uhdr, uint *uhdr_len, u
     return &vec;
 }
 
-static void sent(lapi_handle_t *h, void *info, lapi_sh_info_t *sh)
-{
-    (void)h, (void)sh;
-    __atomic_store_n((volatile int *)info, 1, __ATOMIC_RELEASE);
-}
-
-static void fetched(lapi_handle_t *h, void *info)
-{
-    (void)h;
-    __atomic_store_n((volatile int *)info, 1, __ATOMIC_RELEASE);
-}
-
 /* The buffer at the origin is free, and full if the operation was a get. */
 static void let_go(struct worker *w, struct operation *op)
 {
@@ -210,11 +160,11 @@ static int reap(struct worker *w, struct operation *op)
 /* Waits for an operation, in one of the ways there are. */
 static void await(struct worker *w, struct operation *op)
 {
-    if (op->used && !op->org_done && op->has_org && chance(w, 50)) {
+    if (op->used && !op->org_done && op->has_org && chance(&w->random, 50)) {
         OK(LAPI_Waitcntr(hndl, &op->org, 1, NULL));
         let_go(w, op);
     }
-    if (op->used && op->org_done && op->has_cmpl && chance(w, 50)) {
+    if (op->used && op->org_done && op->has_cmpl && chance(&w->random, 50)) {
         OK(LAPI_Waitcntr(hndl, &op->cmpl, 1, NULL));
         op->has_cmpl = 0;
     }
@@ -228,38 +178,17 @@ static void await_all(struct worker *w)
         await(w, &w->ops[i]);
 }
 
-static void fill(struct worker *w, unsigned char *data, ulong len)
-{
-    for (ulong i = 0; i < len; i += 8) {
-        uint64_t word = (uint64_t)any(w, 1 << 30) << 32 | any(w, 1 << 30);
-        memcpy(data + i, &word, len - i < 8 ? len - i : 8);
-    }
-}
-
-/* Cuts a range into pieces, some of them empty. */
-static uint cut(struct worker *w, ulong len, ulong *sizes)
-{
-    uint pieces = 1 + any(w, PIECES);
-    for (uint i = 0; i < pieces; i++) {
-        sizes[i] = i + 1 == pieces ? len : chance(w, 10) ? 0 : any(w, (uint)len + 1);
-        len -= sizes[i];
-    }
-    return pieces;
-}
-
 static void begin(struct worker *w, struct operation *op)
 {
-    uint tgt = any(w, tasks), slot = any(w, SLOTS);
-    if (chance(w, 40))
-        slot = any(w, 5);
+    uint tgt = any(&w->random, tasks), slot = any_slot(&w->random);
     if (w->busy[tgt][slot])
         return;
     ulong most = slot_size[slot];
-    ulong len = chance(w, 5) ? 0 : chance(w, 30) ? most : any(w, (uint)most + 1);
-    ulong at = offset_of(slot) + any(w, (uint)(most - len) + 1);
+    ulong len = chance(&w->random, 5) ? 0 : chance(&w->random, 30) ? most : any(&w->random, (uint)most + 1);
+    ulong at = offset_of(slot) + any(&w->random, (uint)(most - len) + 1);
     memset(op, 0, sizeof *op);
     op->used = 1;
-    op->kind = any(w, KINDS);
+    op->kind = any(&w->random, KINDS);
     op->tgt = tgt;
     op->slot = slot;
     op->len = len;
@@ -272,11 +201,11 @@ static void begin(struct worker *w, struct operation *op)
     unsigned char *remote = (unsigned char *)memories[tgt] + area_of(me, w->number) + at;
     int get = op->kind == GET || op->kind == GETV || op->kind == XFER_GET;
     if (!get) {
-        fill(w, op->buffer, len);
+        fill(&w->random, op->buffer, len);
         memcpy(w->shadow[tgt] + at, op->buffer, len);
         op->has_cmpl = 1;
     }
-    struct header head = {.worker = w->number, .slot_at = (uint)at, .len = (uint)len, .wants_reply = chance(w, 30)};
+    struct header head = {.worker = w->number, .slot_at = (uint)at, .len = (uint)len, .wants_reply = chance(&w->random, 30)};
     if (op->kind == AM || op->kind == AMV || op->kind == XFER_AM)
         w->replies_wanted += head.wants_reply;
     ulong sizes[PIECES];
@@ -284,7 +213,7 @@ static void begin(struct worker *w, struct operation *op)
     lapi_vec_t from = {LAPI_GEN_IOVECTOR, 0, here, sizes}, to = {LAPI_GEN_IOVECTOR, 0, there, sizes};
     if (op->kind == PUTV || op->kind == GETV || op->kind == AMV) {
         ulong sum_of_sizes = 0;
-        from.num_vecs = to.num_vecs = head.pieces = cut(w, len, sizes);
+        from.num_vecs = to.num_vecs = head.pieces = cut(&w->random, len, PIECES, sizes);
         for (uint i = 0; i < head.pieces; i++) {
             here[i] = op->buffer + sum_of_sizes;
             there[i] = remote + sum_of_sizes;
@@ -342,8 +271,8 @@ static void begin(struct worker *w, struct operation *op)
 
 static void add(struct worker *w)
 {
-    uint tgt = any(w, tasks);
-    long long by = any(w, 1000), before;
+    uint tgt = any(&w->random, tasks);
+    long long by = any(&w->random, 1000), before;
     lapi_cntr_t org;
     OK(LAPI_Setcntr(hndl, &org, 0));
     OK(LAPI_Rmw64(hndl, FETCH_AND_ADD, tgt, sums[tgt], &by, &before, &org));
@@ -354,8 +283,8 @@ static void add(struct worker *w)
 
 static void turn(struct worker *w)
 {
-    uint what = any(w, 100);
-    struct operation *op = &w->ops[any(w, OPEN)];
+    uint what = any(&w->random, 100);
+    struct operation *op = &w->ops[any(&w->random, OPEN)];
     if (what < 60) {
         await(w, op);
         begin(w, op);
@@ -364,11 +293,11 @@ static void turn(struct worker *w)
     } else if (what < 85) {
         add(w);
     } else if (what < 88) {
-        OK(LAPI_Senv(hndl, INTERRUPT_SET, chance(w, 50)));
+        OK(LAPI_Senv(hndl, INTERRUPT_SET, chance(&w->random, 50)));
     } else if (what < 90) {
         OK(LAPI_Fence(hndl));
     } else if (what < 91) {
-        usleep(any(w, 3000));
+        usleep(any(&w->random, 3000));
     } else {
         OK(LAPI_Probe(hndl));
     }
@@ -420,12 +349,7 @@ static void compare(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        seed = strtoull(argv[1], NULL, 0);
-    if (argc > 2)
-        phases = atoi(argv[2]);
-    if (argc > 3)
-        operations = atoi(argv[3]);
+    read_arguments(argc, argv);
     start();
     memory = calloc((ulong)tasks * WORKERS, AREA);
     memories = exchange(memory);
@@ -435,7 +359,7 @@ int main(int argc, char **argv)
     for (uint i = 0; i < WORKERS; i++) {
         struct worker *w = &workers[i];
         w->number = i;
-        w->random = (seed * 1000003 + (uint)me * WORKERS + i) * 0x9e3779b97f4a7c15u + 1;
+        w->random = numbers_of((uint)me * WORKERS + i);
         w->shadow = malloc(tasks * sizeof *w->shadow);
         w->busy = calloc(tasks, sizeof *w->busy);
         w->added = calloc(tasks, sizeof *w->added);
@@ -446,12 +370,10 @@ int main(int argc, char **argv)
     }
     OK(LAPI_Gfence(hndl));
     for (int phase = 0; phase < phases; phase++) {
-        for (uint i = 0; i < WORKERS; i++)
-            CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
-        for (uint i = 0; i < WORKERS; i++)
-            CHECK(pthread_join(workers[i].thread, NULL) == 0);
+        run_workers(work, workers, sizeof workers[0]);
         OK(LAPI_Gfence(hndl));
         compare();
+        purge_some();
     }
     finish();
     return 0;
