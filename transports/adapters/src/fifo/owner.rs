@@ -1,6 +1,6 @@
 //! The owner's end.
 
-use super::{Data, INLINE, SKIPPED, NOTES, Places, READY, SLEEPS, SPARES, is_of};
+use super::{Data, INLINE, NOTES, Places, READY, SKIPPED, SLEEPS, SPARES, is_of};
 use lapis_core::sync::{Ordering, fence, membarrier};
 use lapis_core::transport::copy::copy_long;
 use std::time::{Duration, Instant};
