@@ -95,7 +95,12 @@ impl Board {
         unsafe {
             match spot {
                 Spot::Area(bytes) if bytes >= self.long => data.put_long(&work.puts, area, self.past()),
-                Spot::Wide => data.put_long(&work.puts, area, self.past_of_crowd()),
+                Spot::Wide => {
+                    // Others time the read of this word, which members that meet do not publish
+                    // otherwise.
+                    self.begun(self.me).set(self.round);
+                    data.put_long(&work.puts, area, self.past_of_crowd());
+                }
                 _ => data.put(&work.puts, area),
             }
         }

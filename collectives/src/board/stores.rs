@@ -73,8 +73,6 @@ impl Board {
     pub(super) fn past_of_crowd(&mut self) -> usize {
         let n = self.bases.len();
         let member = (self.me + 1 + self.round as usize % (n - 1).max(1)) % n;
-        // Members that meet do not publish it otherwise.
-        self.begun(self.me).set(self.round);
         // After a task switch, the first access to a page would take long, near or far.
         std::hint::black_box(self.left(member, self.me).load(Ordering::Relaxed));
         self.watch(member);

@@ -1,8 +1,13 @@
 //! Messages that came before their operations waited for them.
 
+use super::arrivals::length;
+use super::op::Op;
 use super::wire::{Header, Kind, before};
+use super::{Engine, Members};
+use crate::error::CollectiveError;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::ptr::NonNull;
 
 /// A message that arrived before the operation waited for it.
 pub(super) struct Letter {
@@ -26,7 +31,7 @@ struct Place {
 
 impl Place {
     /// Numbers go round; those of a team's letters are near each other.
-    fn cmp(&self, other: &Self) -> Ordering {
+    fn compare(&self, other: &Self) -> Ordering {
         match self.number == other.number {
             true => self.key.cmp(&other.key),
             false if before(self.number, other.number) => Ordering::Less,
@@ -54,10 +59,10 @@ impl Early {
     /// Equal letters stay in the order in which they came.
     pub(super) fn insert(&mut self, letter: Letter) {
         let place = letter.place();
-        if self.0.back().is_none_or(|last| last.place().cmp(&place).is_le()) {
+        if self.0.back().is_none_or(|last| last.place().compare(&place).is_le()) {
             return self.0.push_back(letter);
         }
-        let at = self.0.partition_point(|one| one.place().cmp(&place).is_le());
+        let at = self.0.partition_point(|one| one.place().compare(&place).is_le());
         self.0.insert(at, letter);
     }
 
@@ -67,7 +72,7 @@ impl Early {
             return None;
         }
         let place = Place { number, key: (source, tag, kind as u32) };
-        let at = self.0.partition_point(|one| one.place().cmp(&place).is_lt());
+        let at = self.0.partition_point(|one| one.place().compare(&place).is_lt());
         if self.0.get(at)?.place() == place { self.0.remove(at) } else { None }
     }
 
@@ -86,6 +91,54 @@ impl Early {
 
     fn first(&self, number: u32) -> usize {
         self.0.partition_point(|letter| before(letter.header.number, number))
+    }
+}
+
+/// An operation and the messages that came before it.
+impl Engine {
+    /// An early message. One of another call becomes the operation's failure.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn take(
+        &self,
+        team: NonNull<Members>,
+        op: *mut Op,
+        task: u32,
+        tag: u32,
+        kind: Kind,
+    ) -> Option<Letter> {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            if self.meets_other_call(team, op) {
+                return None;
+            }
+            (&mut (*team.as_ptr()).early).take((*op).number, task, tag, kind)
+        }
+    }
+
+    /// Whether a message of another call with the operation's number came before it, which becomes
+    /// its failure. Those that come while it is under way are compared when they come.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn meets_other_call(&self, team: NonNull<Members>, op: *mut Op) -> bool {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            if std::mem::replace(&mut (*op).compared, true) {
+                return false;
+            }
+            let (early, number, mine) = (&(*team.as_ptr()).early, (*op).number, (*op).signature.0);
+            let differs = |l: &&Letter| l.header.signature != mine || (&*op).is_asked_in_vain(l);
+            let Some(letter) = early.of(number).find(differs) else { return false };
+            if letter.header.signature == mine {
+                (*op).failure = Some(CollectiveError::Unmatched { from: letter.source, call: (*op).name });
+                return true;
+            }
+            let got = length(letter.header.kind, Some(&letter.data), letter.data.len());
+            (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
+            true
+        }
     }
 }
 

@@ -14,6 +14,17 @@
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
 //!
+//! Who takes the steps of an operation in progress is its [`Care`]:
+//!
+//! | care | set by | effect |
+//! |---|---|---|
+//! | `Program` | its begin, and a test | the program is to wait for it or test it; `look_after` turns it to `Arrivals` when its thread waits for something else |
+//! | `Wait` | a call that waits for it | that call takes the steps of all operations, and `look_after` leaves them to it |
+//! | `Arrivals` | its begin, if it tells somebody of its end; `let_go`; a test with a waker; `look_after` | it is *unattended*: whatever arrives lets it go on (`go_on_later`, or `go_on_soon` on another thread), its board is armed, and it notices lost and silent members itself |
+//!
+//! `attention` says that something has come since all operations went on last. `looking` keeps
+//! `look_after` from beginning again within itself.
+//!
 //! Short data is sent at once. Long data waits until its receiver is ready, so that no unexpected
 //! long data ever arrives. Messages that arrive early are stored with the team, in vectors of which
 //! some are reused.

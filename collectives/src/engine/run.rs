@@ -84,6 +84,20 @@ impl Engine {
                 return;
             }
             (*op).advancing = true;
+            self.take_steps(context, team, op);
+            (*op).advancing = false;
+            self.find_failure(context, team, op);
+            self.end_if_settled(context, team, op);
+        }
+    }
+
+    /// Takes steps until one must wait, or the operation or its team has failed.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn take_steps(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; fields are used one by one, as what is sent may come back.
+        unsafe {
             while (*op).failure.is_none() && (*team.as_ptr()).over.is_none() {
                 if !self.through_memory(context, team, op) {
                     break;
@@ -104,7 +118,19 @@ impl Engine {
                 }
                 (*op).next += 1;
             }
-            (*op).advancing = false;
+        }
+    }
+
+    /// Finds out whether an operation fails that has gone as far as it can. What it has met itself
+    /// comes first, as it says most: messages of another call, even if none of its own are missing.
+    /// Then the loss of a member, which calls that wait look for themselves. The end of the team
+    /// comes last, and does not concern an operation that is complete.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn find_failure(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; fields are used one by one.
+        unsafe {
             if (*op).is_done() && (*op).failure.is_none() {
                 self.meets_other_call(team, op);
             }
@@ -117,6 +143,17 @@ impl Engine {
             {
                 (*op).failure = Some(self.over(team, op, cause));
             }
+        }
+    }
+
+    /// Tells the others of a failure, and ends an operation that is complete or has failed, once
+    /// nobody uses its memory any more.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn end_if_settled(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; fields are used one by one.
+        unsafe {
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
                 self.answer_early(context, team, op);
                 self.spread(context, team, cause, self.call_of(team, op), None);
@@ -128,7 +165,8 @@ impl Engine {
         }
     }
 
-    /// Whether nobody reads or writes the operation's memory any more.
+    /// Whether nobody reads or writes the memory of an operation any more that is complete or has
+    /// failed. Scripts end with a drain, so that nothing of a complete one is on its way.
     ///
     /// # Safety
     /// The lock is held; the operation is under way.
@@ -136,6 +174,7 @@ impl Engine {
         // SAFETY: the caller's promise.
         unsafe {
             if (*op).failure.is_none() {
+                debug_assert!((*op).open_sends == 0 && (*op).open_receives == 0);
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
@@ -356,51 +395,6 @@ impl Engine {
                 (*op).failure = Some(CollectiveError::Length { from: letter.source, got, expected });
             }
             (&mut (*op).receives)[slot].state = State::Done;
-        }
-    }
-
-    /// An early message. One of another call becomes the operation's failure.
-    ///
-    /// # Safety
-    /// As for [`advance`](Self::advance).
-    unsafe fn take(
-        &self,
-        team: NonNull<Members>,
-        op: *mut Op,
-        task: u32,
-        tag: u32,
-        kind: Kind,
-    ) -> Option<Letter> {
-        // SAFETY: the caller's promise; nothing below calls out.
-        unsafe {
-            if self.meets_other_call(team, op) {
-                return None;
-            }
-            (&mut (*team.as_ptr()).early).take((*op).number, task, tag, kind)
-        }
-    }
-
-    /// Whether a message of another call with the operation's number came before it, which becomes
-    /// its failure. Those that come while it is under way are compared when they come.
-    ///
-    /// # Safety
-    /// As for [`advance`](Self::advance).
-    unsafe fn meets_other_call(&self, team: NonNull<Members>, op: *mut Op) -> bool {
-        // SAFETY: the caller's promise; nothing below calls out.
-        unsafe {
-            if std::mem::replace(&mut (*op).compared, true) {
-                return false;
-            }
-            let (early, number, mine) = (&(*team.as_ptr()).early, (*op).number, (*op).signature.0);
-            let differs = |l: &&Letter| l.header.signature != mine || (&*op).is_asked_in_vain(l);
-            let Some(letter) = early.of(number).find(differs) else { return false };
-            if letter.header.signature == mine {
-                (*op).failure = Some(CollectiveError::Unmatched { from: letter.source, call: (*op).name });
-                return true;
-            }
-            let got = super::arrivals::length(letter.header.kind, Some(&letter.data), letter.data.len());
-            (*op).failure = Some((&*op).mismatch(letter.source, &letter.header, got));
-            true
         }
     }
 
