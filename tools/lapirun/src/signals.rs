@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::process::{Pid, Signal};
 
-/// Signals that the launcher passes on to all tasks.
+/// Signals that the launcher passes on to all tasks, unless it was started with them ignored.
 pub(crate) const FORWARDED: &[i32] =
     &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
@@ -18,16 +18,21 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Takes over the launcher's signals. Threads started later inherit the mask.
+    ///
+    /// What was ignored, as after nohup(1), stays so: blocked, it would be read like any other, and
+    /// tasks on other machines, which do not inherit that, would hear of it.
     pub(crate) fn take() -> io::Result<Self> {
+        let heeded = FORWARDED.iter().chain(&[libc::SIGTSTP]).filter(|signal| !is_ignored(**signal));
         // SAFETY: the sets are local and initialised by sigemptyset before use; signalfd returns a
-        // descriptor that nobody else owns.
+        // descriptor that nobody else owns; the default is no handler that might run.
         unsafe {
+            // Where it is ignored, which some daemons leave to what they start, the kernel reaps
+            // the tasks, and their ends are never heard of.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut set = std::mem::zeroed::<libc::sigset_t>();
             let mut original = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut set);
-            for signal in
-                FORWARDED.iter().chain(&[libc::SIGCHLD, libc::SIGTSTP, libc::SIGCONT, libc::SIGPIPE])
-            {
+            for signal in heeded.chain(&[libc::SIGCHLD, libc::SIGCONT, libc::SIGPIPE]) {
                 libc::sigaddset(&raw mut set, *signal);
             }
             if libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut original) != 0 {
@@ -64,10 +69,28 @@ impl AsFd for Signals {
     }
 }
 
+/// Whether this process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: without a new action the call only writes the present one to local memory, for which
+    // zeroes are a value.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Sends a signal to the whole group of a task; a group that has ended is no error.
 pub(crate) fn send_group(group: Pid, signal: i32) {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = rustix::process::kill_process_group(group, signal);
+    }
+}
+
+/// Sends a signal to one process that has not been reaped.
+pub(crate) fn send(process: Pid, signal: i32) {
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        let _ = rustix::process::kill_process(process, signal);
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct Local {
     /// The task's process and group number.
     pub(crate) pid: Pid,
     pub(crate) child: Child,
+    /// Its number may be another's by now.
+    reaped: bool,
 }
 
 impl Local {
@@ -71,13 +73,30 @@ impl Local {
     /// job's end.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        rustix::process::waitid(WaitId::Pid(self.pid), options).ok().flatten().map(|s| Outcome::of(&s))
+        match rustix::process::waitid(WaitId::Pid(self.pid), options) {
+            Ok(status) => status.map(|status| Outcome::of(&status)),
+            // Nobody will ever know how.
+            Err(_) => Some(Outcome::Killed { signal: libc::SIGKILL, dumped: false }),
+        }
+    }
+
+    /// A signal for the task and all that it has started.
+    pub(crate) fn signal(&self, signal: i32) {
+        if self.reaped {
+            return;
+        }
+        signals::send_group(self.pid, signal);
+        // Some wrappers put what they become into another group.
+        if rustix::process::getpgid(Some(self.pid)) != Ok(self.pid) {
+            signals::send(self.pid, signal);
+        }
     }
 
     /// Ends the task with all that it has started and left running, and reaps it.
     pub(crate) fn finish(&mut self) {
-        signals::send_group(self.pid, libc::SIGKILL);
+        self.signal(libc::SIGKILL);
         let _ = self.child.wait();
+        self.reaped = true;
     }
 
     /// The reading ends of the task's output; `true` marks standard error.
@@ -147,7 +166,7 @@ impl Spawner<'_> {
             });
         }
         let child = command.spawn()?;
-        Ok(Local { pid: Pid::from_child(&child), child })
+        Ok(Local { pid: Pid::from_child(&child), child, reaped: false })
     }
 
     /// The file of a task's output; one that is restarted writes on.
