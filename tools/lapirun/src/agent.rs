@@ -26,7 +26,7 @@ use crate::guard::Guard;
 use crate::job::Binding;
 use crate::output::tell;
 use crate::rollcall::{self, Report};
-use crate::signals::{self, Signals};
+use crate::signals::Signals;
 use crate::spawn::{Local, Outcome, Program, Spawner};
 use crate::windows;
 use crate::wire::{self, Frame, Inbox, Order};
@@ -187,7 +187,11 @@ impl Agent {
             if let Some(to) = local.child.stdin.take() {
                 self.feeds.add(task, to).map_err(system("preparing a task's input"))?;
             }
-            self.streams.extend(local.take_output().into_iter().map(|(from, error)| (task, error, from)));
+            for (from, error) in local.take_output() {
+                let ready = rustix::io::ioctl_fionbio(&from, true).map_err(io::Error::from);
+                ready.map_err(system("preparing a task's output"))?;
+                self.streams.push((task, error, from));
+            }
             let pid = local.pid.as_raw_nonzero().get().to_le_bytes();
             self.tasks.push((task, local, None));
             wire::send(&mut io::stdout(), wire::STARTED, task, &pid).map_err(system("reporting a start"))?;
@@ -245,10 +249,21 @@ impl Agent {
         for (_, local, _) in &mut self.tasks {
             local.finish();
         }
-        // Everybody who could write is gone: the rest is finite.
-        while !self.streams.is_empty() {
-            let all = vec![true; self.streams.len()];
-            self.pump(&all)?;
+        self.drain()
+    }
+
+    /// The last words: everybody who could write has ended, or has left the tasks' groups.
+    fn drain(&mut self) -> io::Result<()> {
+        // A pipe holds a bounded amount; more comes only from a process that escaped, which is not
+        // waited for.
+        for _ in 0..64 {
+            let from = self.streams.iter().map(|(_, _, from)| from.as_fd());
+            let mut fds: Vec<_> = from.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            if !matches!(rustix::event::poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1..)) {
+                break;
+            }
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            self.pump(&ready)?;
         }
         Ok(())
     }
@@ -277,6 +292,12 @@ impl Agent {
                 }
                 wire::INPUT if self.below.has(frame.number) => self.below.feed(frame.number, &frame.bytes),
                 wire::INPUT => self.feeds.push(frame.number, &frame.bytes)?,
+                wire::DEAF => {
+                    let error = frame.bytes == [1];
+                    self.below.deafen(frame.number, error);
+                    // Closing this end tells the task, as a pipe would.
+                    self.streams.retain(|(task, is_error, _)| (*task, *is_error) != (frame.number, error));
+                }
                 _ => {}
             }
         }
@@ -298,7 +319,7 @@ impl Agent {
     fn signal(&mut self, signal: i32) {
         self.below.signal(signal);
         for (_, local, _) in self.tasks.iter().filter(|(_, _, outcome)| outcome.is_none()) {
-            signals::send_group(local.pid, signal);
+            local.signal(signal);
         }
     }
 

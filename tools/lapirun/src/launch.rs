@@ -95,6 +95,10 @@ fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Runn
     let outlets = Outlets::start(&wake).map_err(system("starting the threads that write"))?;
     let notifier = Arc::clone(&wake);
     let server = Server::start(listener, config, move |event| {
+        // What nobody would look at is not kept: strangers may knock as often as they like.
+        if matches!(event, ServerEvent::Refused { .. } | ServerEvent::Finalised { .. }) {
+            return;
+        }
         let urgent = matches!(event, ServerEvent::Aborted { .. });
         if news.send(event).is_ok() && urgent {
             let _ = rustix::io::write(&*notifier, &1u64.to_ne_bytes());

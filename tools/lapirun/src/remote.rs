@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub(crate) use silence::Listening;
@@ -18,6 +18,10 @@ use crate::hosts;
 use crate::rollcall::Report;
 use crate::spawn::Outcome;
 use crate::wire::{self, Frame, Inbox, Order};
+
+/// How long a remote command that has no reason to go on may take to end: nobody else is heard
+/// meanwhile.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// One agent.
 pub(crate) struct Remote {
@@ -173,6 +177,11 @@ impl Remote {
         self.tell(wire::INPUT, task, bytes);
     }
 
+    /// Says that nobody reads a task's output, or its error output, any more.
+    pub(crate) fn deafen(&mut self, task: u32, error: bool) {
+        self.tell(wire::DEAF, task, &[error.into()]);
+    }
+
     fn tell(&mut self, kind: u8, number: u32, bytes: &[u8]) {
         // A vector takes everything.
         let _ = wire::send(&mut self.unsent, kind, number, bytes);
@@ -237,13 +246,14 @@ impl Remote {
             }
         }
         if !open && !self.greeted {
-            let how = match self.child.wait() {
-                Ok(status) => status.to_string(),
-                Err(e) => e.to_string(),
+            let how = match end_of(&mut self.child, Instant::now() + PARTING) {
+                Some(Ok(status)) => format!("ended with {status}"),
+                Some(Err(e)) => format!("ended with {e}"),
+                None => "has closed its output without the agent's greeting, and goes on".to_owned(),
             };
             let hint =
                 if self.names_host { "" } else { "; it has no {host}, which stands for the machine's name" };
-            let text = format!("cannot be reached: the remote command ended with {how}{hint}");
+            let text = format!("cannot be reached: the remote command {how}{hint}");
             news.push(self.failed(1, &text));
         }
         (news, open)
@@ -288,18 +298,31 @@ impl Remote {
 
     /// Takes leave: the end of its input ends an agent that still runs.
     pub(crate) fn finish(self) {
-        let Self { mut child, to, from, .. } = self;
-        drop((to, from));
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(2) {
-            if !matches!(child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let _ = child.kill();
-        let _ = child.wait();
+        Self::finish_all(vec![self]);
     }
+
+    /// Takes leave of several at once: those that don't go have one time together.
+    pub(crate) fn finish_all(agents: Vec<Self>) {
+        let mut commands: Vec<Child> = agents.into_iter().map(|Self { child, .. }| child).collect();
+        let until = Instant::now() + PARTING;
+        for command in &mut commands {
+            end_of(command, until);
+        }
+    }
+}
+
+/// Waits for the end of a remote command that has no reason to go on. `None`: it had to be killed.
+fn end_of(command: &mut Child, until: Instant) -> Option<io::Result<ExitStatus>> {
+    loop {
+        match command.try_wait() {
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => break,
+            ended => return ended.transpose(),
+        }
+    }
+    let _ = command.kill();
+    let _ = command.wait();
+    None
 }
 
 impl AsFd for Remote {

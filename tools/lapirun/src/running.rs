@@ -83,13 +83,15 @@ pub(crate) struct Running<'a> {
     /// Tasks that may still be restarted.
     restarts: u32,
     /// Tasks that are to be restarted.
-    reborn: Vec<u32>,
+    reborn: Vec<(u32, Outcome)>,
     /// When politeness ends.
     kill_at: Option<Instant>,
     /// When other machines are given up.
     leave_at: Option<Instant>,
     deadline: Option<Instant>,
     interrupts: u32,
+    /// When output of another machine came last.
+    heard: Instant,
 }
 
 impl<'a> Running<'a> {
@@ -129,6 +131,7 @@ impl<'a> Running<'a> {
             leave_at: None,
             deadline: spec.timeout.map(|t| Instant::now() + t),
             interrupts: 0,
+            heard: Instant::now(),
         }
     }
 
@@ -279,12 +282,16 @@ impl<'a> Running<'a> {
                     }
                 }
                 News::Output { task, error, bytes } => {
+                    self.heard = Instant::now();
                     let (outlets, tagged, fate) =
                         (&self.outlets, self.spec.tag_output, self.fate(task, error));
-                    self.sinks
+                    let sink = self
+                        .sinks
                         .entry((task, error))
-                        .or_insert_with(|| Sink::new(outlets, task, error, tagged, fate))
-                        .push(&bytes);
+                        .or_insert_with(|| Sink::new(outlets, task, error, tagged, fate));
+                    if !sink.push(&bytes) {
+                        self.remotes[at].deafen(task, error);
+                    }
                 }
                 News::Reports(reports) => self.calls.answer(reports),
                 News::Exited { task, outcome } => ended.push((task, outcome)),
@@ -354,7 +361,7 @@ impl<'a> Running<'a> {
     fn send(&mut self, signal: i32) {
         for task in self.tasks.values().filter(|t| t.outcome.is_none()) {
             if let Some(local) = &task.local {
-                signals::send_group(local.pid, signal);
+                local.signal(signal);
             }
         }
         for remote in &mut self.remotes {

@@ -12,8 +12,9 @@
 //!  ROLL    what do the tasks do?              REPORT   bytes: what each does, JSON
 //!  INPUT   number: task, bytes: for its       TAKEN    number: task: it has taken its INPUT; bytes: none,
 //!          standard input; none: that ends             or one: it takes no more
-//!                                             BEAT     every BEAT_EVERY: I am there
-//!                                             OUTPUT, ERROR   number: task, bytes: as written by it
+//!  DEAF    number: task whose output nobody   BEAT     every BEAT_EVERY: I am there
+//!          reads any more; bytes: 1 (u8):     OUTPUT, ERROR   number: task, bytes: as written by it
+//!          its standard error, 0: the other
 //!  end of input: the launcher is gone,        EXITED   number: task, bytes: how (u8), code or signal (i32)
 //!  kill all                                   FAULT    number: exit code, bytes: what is wrong here, one line
 //!                                             BELOW    the same of a machine below, which the line names
@@ -35,6 +36,7 @@ pub(crate) const ORDER: u8 = 0x01;
 pub(crate) const SIGNAL: u8 = 0x02;
 pub(crate) const ROLL: u8 = 0x03;
 pub(crate) const INPUT: u8 = 0x04;
+pub(crate) const DEAF: u8 = 0x05;
 pub(crate) const HELLO: u8 = 0x81;
 pub(crate) const STARTED: u8 = 0x82;
 pub(crate) const OUTPUT: u8 = 0x83;
@@ -51,7 +53,7 @@ pub(crate) const TAKEN: u8 = 0x8b;
 pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(300);
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 6";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 7";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -137,7 +139,7 @@ impl Inbox {
             return Ok(None);
         };
         let word = |at: usize| self.0.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let known = matches!(kind, ORDER | SIGNAL | ROLL | INPUT | HELLO..=TAKEN);
+        let known = matches!(kind, ORDER..=DEAF | HELLO..=TAKEN);
         let length = word(5).unwrap_or(0) as usize;
         if !known || length > MAX {
             let start = &self.0[..self.0.len().min(60)];

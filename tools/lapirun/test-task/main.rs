@@ -1,6 +1,7 @@
 //! A task of the launcher's tests: joins its job and does what its arguments say.
 
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::{Arc, Mutex};
@@ -30,6 +31,7 @@ fn main() {
         // Works before it joins: what a program does that never calls Lapis.
         "env" => return println!("{}", std::env::var(words.word(1)).unwrap_or("(unset)".into())),
         "exit-of" => return exit_of(&words),
+        "regroup" => return regroup(),
         _ => {}
     }
     let mut job = match bootstrap::detect(&Options::default()) {
@@ -70,6 +72,13 @@ fn exit_of(words: &Words) {
     if me == words.number(1) {
         std::process::exit(words.number(2) as i32);
     }
+    std::thread::sleep(WAIT);
+}
+
+/// Leaves its group for that of whoever has started it.
+fn regroup() {
+    let above = rustix::process::getpgid(rustix::process::getppid()).expect("a group");
+    rustix::process::setpgid(None, Some(above)).expect("the same session");
     std::thread::sleep(WAIT);
 }
 
@@ -136,6 +145,9 @@ fn rejoin(job: &mut dyn Bootstrap, words: &Words) {
         job.put(&format!("home{me}"), &[me as u8]).expect("put");
         job.fence(WAIT).expect("fence");
         if me == words.number(1) {
+            if words.word(2) == "escaped" {
+                leave_a_copy();
+            }
             kill_myself();
         }
         println!("{me} heard of life {:?}", job.get("back", WAIT).expect("get"));
@@ -217,6 +229,29 @@ fn lines(job: &mut dyn Bootstrap, words: &Words) {
 fn kill_myself() {
     let me = rustix::process::getpid();
     rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("kill");
+}
+
+/// Leaves a copy of this process behind, with all its descriptors but the output, in a session of
+/// its own.
+fn leave_a_copy() {
+    let (mut gate, away) = std::io::pipe().expect("pipe");
+    // SAFETY: the copy makes system calls only: no allocation, no locks.
+    let copy = unsafe {
+        match libc::fork() {
+            0 => {
+                libc::setsid();
+                libc::close(1);
+                libc::close(2);
+                libc::write(away.as_raw_fd(), [1u8].as_ptr().cast(), 1);
+                libc::sleep(300);
+                libc::_exit(0);
+            }
+            copy => copy,
+        }
+    };
+    // Now it has left this process's group.
+    gate.read_exact(&mut [0]).expect("the copy");
+    println!("escaped {copy}");
 }
 
 fn exchange(job: &mut dyn Bootstrap, rounds: u32) {

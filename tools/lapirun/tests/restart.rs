@@ -21,6 +21,24 @@ fn a_task_that_is_started_anew_finds_the_others() {
     }
 }
 
+/// A child that has left the task's group holds its connection to the store open.
+#[test]
+fn a_task_that_is_started_anew_is_let_in_although_its_former_connection_is_open() {
+    let remote = ["-H", "a:2,b:1", "--remote", "env WHERE={host}", "--address", "127.0.0.1"];
+    for hosts in [&["-n", "3"][..], &remote] {
+        let done = job(&[hosts, &["--restart", "1"]].concat(), &[TASK, "rejoin", "1", "escaped"]);
+        let escaped: Vec<u32> =
+            done.out.lines().filter_map(|l| l.strip_prefix("escaped ")?.parse().ok()).collect();
+        for pid in &escaped {
+            let pid = rustix::process::Pid::from_raw(*pid as i32).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let done = done.expect(0);
+        assert_eq!(escaped.len(), 1, "{done:?}");
+        assert_eq!(done.sorted()[..3], ["0 heard of life [1]", "1 found [0, 1, 2]", "2 heard of life [1]"]);
+    }
+}
+
 #[test]
 fn restarts_are_counted_and_run_out() {
     let script = "echo $MP_CHILD ${LAPIS_JOB_RESTARTS:-first}; [ $MP_CHILD = 0 ] || exit 7; sleep 60";

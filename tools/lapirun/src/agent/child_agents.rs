@@ -113,6 +113,13 @@ impl Below {
         }
     }
 
+    /// Hands on that nobody reads a task's output any more, if the task is below.
+    pub(super) fn deafen(&mut self, task: u32, error: bool) {
+        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.has(task)) {
+            agent.deafen(task, error);
+        }
+    }
+
     /// Hands on the question what the tasks do.
     pub(super) fn call_roll(&mut self) {
         self.agents.iter_mut().for_each(Remote::call_roll);

@@ -145,7 +145,9 @@ impl Seen {
         let silent = told_ms > if starved { STARVED_MS } else { FRESH_MS };
         let packets = [now.total().packets_sent, now.total().packets_received];
         let former = [was.total().packets_sent, was.total().packets_received];
-        let failed = now.swap.map_or(0, |s| s.failed) - was.swap.map_or(0, |s| s.failed);
+        let failures = |seen: &Snapshot| seen.swap.map_or(0, |s| s.failed);
+        // A context of the same number that was made since counts from 0.
+        let failed = failures(now).saturating_sub(failures(was));
         Self {
             number: now.context,
             polling: now.polling,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Again, Born, Running};
 use crate::causes::{Abort, Cause};
+use crate::remote::Remote;
 use crate::spawn::Outcome;
 
 /// Exit code of a job that outlived `--timeout`, as timeout(1) has it.
@@ -47,12 +48,19 @@ impl Running<'_> {
 
     /// Restarts the tasks that are due.
     pub(super) fn start_anew(&mut self, again: &Again<'_>) {
-        for number in std::mem::take(&mut self.reborn) {
+        for (number, outcome) in std::mem::take(&mut self.reborn) {
+            if self.verdict.is_some() || self.interrupts > 0 {
+                // The job has begun to end since: its end is for good.
+                self.record(&[(number, outcome)]);
+                continue;
+            }
             let Some(task) = self.tasks.get_mut(&number) else { continue };
             if let Some(former) = &mut task.local {
                 // With all that it has started and left running.
                 former.finish();
             }
+            // What else has its connection to the store must not keep the successor out.
+            self.server.task_restarts(number);
             match again(number, task.before + 1) {
                 Ok(Born::Here(local)) => self.add_local(number, local),
                 Ok(Born::There(remote)) => self.add_remote(remote),
@@ -70,7 +78,9 @@ impl Running<'_> {
             return false;
         }
         self.restarts -= 1;
-        self.reborn.push(number);
+        self.reborn.push((number, outcome));
+        // The input has gone by.
+        self.feeding.gone(number);
         let shown = self.tasks.get(&number).map_or("", |t| t.shown.as_str());
         let left = self.restarts;
         self.say(&format!("task {number} ({shown}) {outcome}; starting it anew ({left} more times)"));
@@ -124,17 +134,14 @@ impl Running<'_> {
         }
         if self.leave_at.is_some_and(|at| now >= at) {
             self.leave_at = None;
-            while let Some(remote) = self.remotes.pop() {
-                let silent = remote.left();
-                self.say(&format!(
-                    "host {} does not answer; leaving {} tasks to it",
-                    remote.host,
-                    silent.len()
-                ));
+            let silent = std::mem::take(&mut self.remotes);
+            for remote in &silent {
+                let (host, tasks) = (&remote.host, remote.left());
+                self.say(&format!("host {host} does not answer; leaving {} tasks to it", tasks.len()));
                 let outcome = Outcome::Killed { signal: libc::SIGKILL, dumped: false };
-                self.record(&silent.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
-                remote.finish();
+                self.record(&tasks.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
             }
+            Remote::finish_all(silent);
         }
     }
 

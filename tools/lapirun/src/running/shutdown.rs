@@ -8,8 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use super::Running;
 use super::failures::TIMED_OUT;
 use crate::output::Sink;
+use crate::remote::Remote;
 
-/// How long an agent that has reported all its tasks may take to hand in their output.
+/// How long agents that have reported all their tasks may be silent before their output is given
+/// up. What comes slowly is waited for.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 impl Running<'_> {
@@ -22,9 +24,11 @@ impl Running<'_> {
             stream.drain();
         }
         let start = Instant::now();
-        while !self.remotes.is_empty() && start.elapsed() < LAST_OUTPUT && self.all_ended() {
+        self.heard = start;
+        while !self.remotes.is_empty() && self.all_ended() && self.expects_output(start) {
             let mut fds: Vec<PollFd<'_>> =
                 self.remotes.iter().map(|r| PollFd::new(r, PollFlags::IN)).collect();
+            fds.push(PollFd::new(&self.signals, PollFlags::IN));
             let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
             let _ = rustix::event::poll(&mut fds, Some(&timeout));
             drop(fds);
@@ -32,14 +36,39 @@ impl Running<'_> {
                 self.handle_agent(at);
             }
         }
-        for remote in self.remotes.drain(..) {
-            remote.finish();
-        }
+        Remote::finish_all(std::mem::take(&mut self.remotes));
         self.sinks.values_mut().for_each(Sink::finish);
         self.sinks.clear();
         self.outlets.unpile(&self.pile);
         self.deliver();
         // The guard is sent away after this, by its own drop.
+    }
+
+    /// Whether agents that have reported all their tasks may still hand in output, since `start`.
+    /// Notes why not.
+    fn expects_output(&mut self, start: Instant) -> bool {
+        let now = Instant::now();
+        let since = if self.ends_early() { start } else { self.heard };
+        let code = if let Some(signal) = self.asked_to_end() {
+            self.interrupts += 1;
+            (128 + signal) as u8
+        } else if self.deadline.is_some_and(|at| now >= at) {
+            TIMED_OUT
+        } else if now < since + LAST_OUTPUT {
+            return true;
+        } else {
+            let hosts: Vec<&str> = self.remotes.iter().map(|remote| &*remote.host).collect();
+            self.say(&format!("giving up the last output of the tasks on {}", hosts.join(", ")));
+            return false;
+        };
+        self.verdict.get_or_insert(code);
+        false
+    }
+
+    /// A signal with which the user has asked for the end.
+    fn asked_to_end(&self) -> Option<i32> {
+        let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+        self.signals.read().into_iter().find(|signal| ends.contains(signal))
     }
 
     /// Waits until the output has been read, for as long as the user and `--timeout` allow.
@@ -64,8 +93,7 @@ impl Running<'_> {
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());
             let mut counter = [0u8; 8];
             let _ = rustix::io::read(&*self.wake, &mut counter);
-            let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-            if let Some(signal) = self.signals.read().into_iter().find(|s| ends.contains(s)) {
+            if let Some(signal) = self.asked_to_end() {
                 return self.leave_output((128 + signal) as u8);
             }
         }
