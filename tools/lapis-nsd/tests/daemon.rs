@@ -5,6 +5,7 @@ use lapis_adapters::channel::{Address, Channel};
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::fifo::Found;
 use lapis_adapters::key::Key;
+use lapis_adapters::listener::Listener;
 use lapis_adapters::protocol::{MAX_REPLY, Place, Reply, Request, VERSION, Why};
 use lapis_adapters::soft::{Parts, Sender, Window};
 use lapis_copies::Copies;
@@ -285,6 +286,35 @@ fn a_second_daemon_is_refused_and_a_missing_one_named() {
         command.args(["--socket", "lapis-test-nowhere"]).args(wrong);
         assert_eq!(run(command).expect(2).err.lines().count(), 1);
     }
+}
+
+/// Names in the abstract name space are anybody's.
+#[test]
+fn another_user_who_has_the_name_is_told() {
+    const NOBODY: u32 = 65_534;
+    let address = address("squatted");
+    let mut command = clean(std::env::current_exe().expect("the test has a file"));
+    command.args(["squatter", "--exact", "--nocapture", "--test-threads=1"]).uid(NOBODY);
+    command.env("LAPIS_TEST_SQUAT", address.as_str());
+    if clean("true").uid(NOBODY).current_dir("/").status().is_err() {
+        return eprintln!("SKIP another_user_who_has_the_name_is_told: only root can be two users");
+    }
+    let mut squatter = Running::start(command);
+    squatter.read_line("listens");
+    let mut daemon = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    daemon.args(["--socket", address.as_str()]);
+    let why = run(daemon).expect(1).err;
+    assert!(why.contains("user 65534") && why.contains("--socket") && why.lines().count() == 1, "{why}");
+    kill(squatter);
+}
+
+#[test]
+fn squatter() {
+    let Ok(address) = std::env::var("LAPIS_TEST_SQUAT") else { return };
+    let listener = Listener::bind(&Address::new(&address)).expect("free");
+    listener.listen().expect("bound");
+    println!("\nlistens");
+    std::thread::sleep(Duration::from_secs(1000));
 }
 
 #[test]
