@@ -10,6 +10,8 @@ use crate::settings::Settings;
 use crate::stream::{Op, Teller};
 use crate::wire::{Head, Kind};
 use crate::wish::Wish;
+use lapis_adapters::soft::{InLane, Sender};
+use lapis_copies::Copies;
 use lapis_testing::Patience;
 use std::time::Duration;
 
@@ -301,7 +303,7 @@ fn what_somebody_without_a_port_writes_into_a_lane_is_not_heard() {
     let known = two.to.peers.len();
     let way = two.to.daemon.attach_port(two.to.node, two.to.node, 4, two.to.key).expect("it is open");
     let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
-    let mut sender = lapis_adapters::soft::Sender::open(parts, lapis_copies::Copies::USUAL).expect("maps");
+    let mut sender = Sender::open(parts, Copies::USUAL).expect("maps");
     let mut random = Random(11);
     for _ in 0..5000 {
         let bytes: Vec<u8> = (0..random.next() % 300).map(|_| random.next() as u8).collect();
@@ -338,4 +340,29 @@ fn a_long_message_comes_by_a_lane_or_without_the_help_of_a_sender_that_does_not_
     pair.receive(begun);
     assert_eq!(pair.peer().busy.left, before - 1, "the next one is copied at once");
     eprintln!("parts came by the lane: {asked}");
+}
+
+/// A program that is killed leaves its lane as it is, and may be started again before anybody has
+/// noticed its end.
+#[test]
+fn lanes_of_programs_that_are_killed_and_started_again_are_for_others() {
+    let (address, _daemon) = daemon("again");
+    let mut two = Two::open(&address);
+    // More often than there are lanes.
+    for _ in 0..40 {
+        two.from.registration.close();
+        let settings =
+            Settings { daemon: address.clone(), node: "left".to_owned(), ..Settings::of_process() };
+        let next = Port::open(settings, 0, 2, "two").expect("its number is free");
+        // Nothing of it is run any more.
+        std::mem::forget(std::mem::replace(&mut two.from, next));
+        two.send(0, 8);
+        two.receive(1);
+    }
+    let window = &two.to.registration.opened.place;
+    let parts = two.from.daemon.attach(window, two.to.key).expect("it is open");
+    let mut other = Sender::open(parts, Copies::USUAL).expect("maps");
+    // SAFETY: eight bytes were asked for.
+    let sent = other.write_in_lane(77, 8, |to| unsafe { to.write_bytes(0, 8) });
+    assert_eq!(sent, InLane::Sent);
 }

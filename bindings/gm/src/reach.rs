@@ -61,7 +61,7 @@ impl Port {
                     NoWay::Here(Status::OutOfMemory)
                 })?;
                 self.peers[peer].board = board;
-                self.peers[peer].life = Some(life);
+                self.learn_life(peer, life);
                 Ok(Way::Memory(sender))
             }
             PortWay::Away { life, address, port, room } => {
@@ -75,10 +75,26 @@ impl Port {
                 let own = if present == 0 { wire.wire().room } else { present };
                 let (template, room) = (wire.template(hop, address, port), room.min(own) as usize);
                 self.peers[peer].board = self.board;
-                self.peers[peer].life = Some(life);
+                self.learn_life(peer, life);
                 Ok(Way::Frames(Far { template, address, port, room }))
             }
         }
+    }
+
+    /// The daemon has told in which life a peer is. What is in lanes of the one before is read still;
+    /// then they are for others.
+    fn learn_life(&mut self, peer: usize, life: u32) {
+        let state = &mut self.peers[peer];
+        let known = state.life.replace(life);
+        let before = state.former.take().or(known).filter(|before| *before != life);
+        if let Some(before) = before {
+            self.free_lanes_of(peer, before);
+        }
+    }
+
+    fn free_lanes_of(&mut self, peer: usize, life: u32) {
+        let name = name_of(self.peers[peer].task(), life);
+        self.net.window.lanes().sender_ended(name);
     }
 
     /// Asks the daemon for the way to a peer. `patient`: a port that is not open is waited for.
@@ -239,9 +255,9 @@ impl Port {
     pub(crate) fn peer_closed(&mut self, peer: usize) {
         self.peers[peer].closing = false;
         self.empty_lanes();
-        if let Some(life) = self.peers[peer].life {
-            let name = name_of(self.peers[peer].task(), life);
-            self.net.window.lanes().sender_ended(name);
+        // What is closed is the window of a former life as long as the next one is not known.
+        if let Some(life) = self.peers[peer].life.or(self.peers[peer].former) {
+            self.free_lanes_of(peer, life);
         }
         self.part_from(peer);
         self.fail_told(peer, Status::SendTargetPortClosed);
@@ -270,7 +286,8 @@ impl Port {
     pub(crate) fn peer_restarted(&mut self, task: u32, lost: bool) {
         let peer = self.peer_of(task);
         // Which life it is now, its daemon knows.
-        self.peers[peer].life = None;
+        let state = &mut self.peers[peer];
+        state.former = state.life.take().or(state.former);
         if lost {
             self.forget_incoming(peer);
             self.fail_told(peer, Status::SendTargetPortClosed);

@@ -300,6 +300,8 @@ pub(crate) struct Peer {
     pub(crate) cut_off: Option<Nanos>,
     /// Its life as its daemon told it.
     pub(crate) life: Option<u32>,
+    /// The life before, while it is not known which one it is now.
+    pub(crate) former: Option<u32>,
     /// Of another host's port: datagrams heard from it, when that was more than before or its
     /// daemon said that it is there, when that daemon is to be asked again, and how often it has
     /// not answered since.
@@ -328,6 +330,7 @@ impl Peer {
             board: 0,
             cut_off: None,
             life: None,
+            former: None,
             heard: 0,
             alive: 0,
             ask_again: 0,
