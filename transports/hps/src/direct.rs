@@ -98,6 +98,26 @@ impl Process {
     }
 }
 
+/// Processes that were parted from while they lived, and the names under which they send by lanes.
+#[derive(Default)]
+pub(crate) struct Parted(Vec<(u64, Process)>);
+
+impl Parted {
+    pub(crate) fn add(&mut self, name: u64, process: Process) {
+        self.0.push((name, process));
+    }
+
+    /// The process of this name is no former one: it is connected again.
+    pub(crate) fn forget(&mut self, name: u64) {
+        self.0.retain(|(known, _)| *known != name);
+    }
+
+    /// The names of those that have ended since. Costs a system call for each process.
+    pub(crate) fn take_ended(&mut self) -> Vec<u64> {
+        self.0.extract_if(.., |(_, process)| process.has_ended()).map(|(name, _)| name).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +146,28 @@ mod tests {
         assert_eq!(status.expect("is no surprise"), Status::Invalid);
         let why = Process::find(&own.landmark(false)).err().expect("not wanted");
         assert!(why.contains("switched off"), "{why}");
+    }
+
+    /// A task that hangs is purged first, and killed then.
+    #[test]
+    fn who_was_parted_from_is_told_when_it_ends_and_once() {
+        let mut children =
+            [(); 2].map(|()| Command::new("cat").stdin(Stdio::piped()).spawn().expect("cat is everywhere"));
+        let mut parted = Parted::default();
+        for (name, child) in (1..).zip(&children) {
+            let pid = child.id() as i32;
+            let end = pidfd_open(Pid::from_raw(pid).expect("positive"), PidfdFlags::empty());
+            parted.add(name, Process { pid, end: end.expect("a child") });
+        }
+        assert!(parted.take_ended().is_empty());
+        children[1].kill().expect("a child");
+        children[1].wait().expect("a child");
+        assert_eq!(parted.take_ended(), [2]);
+        assert!(parted.take_ended().is_empty());
+        parted.forget(1);
+        children[0].kill().expect("a child");
+        children[0].wait().expect("a child");
+        assert!(parted.take_ended().is_empty(), "it was connected again");
     }
 
     #[test]

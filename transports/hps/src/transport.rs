@@ -7,7 +7,7 @@ mod reach;
 mod sleep;
 
 use crate::address::{Card, Entry, pairs};
-use crate::direct::{Own, Process};
+use crate::direct::{Own, Parted, Process};
 use crate::options::Options;
 use crate::rail::{Arena, Rail, SUFFIX};
 use crate::services::Services;
@@ -58,6 +58,8 @@ pub struct Hps {
     own: Own,
     /// Tasks whose memory can be copied from and to.
     processes: Vec<Option<Process>>,
+    /// Former tasks' processes, whose lanes are taken as long as they live.
+    parted: Parted,
     /// From where on which copies are taken.
     limits: Copies,
     /// Why no data goes past the windows' FIFOs.
@@ -198,6 +200,7 @@ impl Transport for Hps {
             ways: (0..params.tasks).map(|_| None).collect(),
             own,
             processes: (0..params.tasks).map(|_| None).collect(),
+            parted: Parted::default(),
             limits,
             windows_only: options.windows_only.then(|| "LAPIS_HPS_COPY=windows".to_owned()),
             no_copies: None,
@@ -303,6 +306,7 @@ impl Transport for Hps {
         }
         self.ways[peer as usize] = Some(ways.into());
         self.probe_direct(peer, &theirs);
+        self.keep_lanes_of(peer);
         Ok(())
     }
 
@@ -310,7 +314,6 @@ impl Transport for Hps {
         if self.ways.get_mut(peer as usize).and_then(Option::take).is_some() {
             self.news.retain(|event| event.peer != peer);
             self.close_lanes_of(peer);
-            self.processes[peer as usize] = None;
         }
     }
 
@@ -356,6 +359,7 @@ impl Transport for Hps {
         self.polls = self.polls.wrapping_add(1);
         if self.polls.is_multiple_of(POLLS) {
             self.look_at_daemon();
+            self.free_lanes_of_ended();
         }
         if self.services.take_change() {
             self.look_at_matrix();

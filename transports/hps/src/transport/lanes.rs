@@ -121,12 +121,29 @@ impl Hps {
         has_room
     }
 
-    /// A task is not listened to any more. If its process has ended, its lanes are for others.
+    /// A task is not listened to any more. Once its process has ended, its lanes are for others.
     pub(super) fn close_lanes_of(&mut self, peer: PeerId) {
-        let ended = self.processes[peer as usize].as_ref().filter(|process| process.has_ended());
-        if let (Some(process), Rails::Own(rails)) = (ended, &mut self.rails) {
-            let name = name_of(peer, process.pid());
-            rails.iter_mut().for_each(|rail| rail.window.lanes().sender_ended(name));
+        if let Some(process) = self.processes[peer as usize].take() {
+            self.parted.add(name_of(peer, process.pid()), process);
+            self.free_lanes_of_ended();
+        }
+    }
+
+    /// Has others take the lanes of processes that were parted from, and have ended by now.
+    pub(super) fn free_lanes_of_ended(&mut self) {
+        for name in self.parted.take_ended() {
+            if let Rails::Own(rails) = &mut self.rails {
+                rails.iter_mut().for_each(|rail| rail.window.lanes().sender_ended(name));
+            }
+        }
+    }
+
+    /// A task's process sends, or will: that it was parted from before is over.
+    pub(super) fn keep_lanes_of(&mut self, peer: PeerId) {
+        // One that has ended may have had the same number.
+        self.free_lanes_of_ended();
+        if let Some(process) = &self.processes[peer as usize] {
+            self.parted.forget(name_of(peer, process.pid()));
         }
     }
 }
