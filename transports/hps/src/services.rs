@@ -6,6 +6,8 @@ use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
+use lapis_adapters::protocol::Place;
+use rustix::process::{Pid, getpid};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -37,12 +39,15 @@ pub(crate) struct Services {
     tried: Instant,
     /// The matrix's changes that this task has seen.
     seen: u64,
+    /// A child of this process has no windows.
+    process: Pid,
 }
 
 impl Services {
     pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
         let daemon = Daemon::connect(&address)?;
-        Ok(Self { address, key, daemon, gone: false, tried: Instant::now(), seen: u64::MAX })
+        let (tried, process) = (Instant::now(), getpid());
+        Ok(Self { address, key, daemon, gone: false, tried, seen: u64::MAX, process })
     }
 
     /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
@@ -93,6 +98,23 @@ impl Services {
     /// The same if it is known at once.
     pub(crate) fn known_hop(&self, adapter: &str, address: IpAddr) -> Option<Hop> {
         if self.gone { None } else { self.hop(adapter, address).ok().flatten() }
+    }
+
+    /// Closes windows, and says so: a child that this process has made by fork(2) has the connection,
+    /// too, and keeps it open.
+    pub(crate) fn give_back(&self, rails: &mut Vec<Rail>) {
+        let places: Vec<Place> = rails.drain(..).map(|rail| rail.entry.place).collect();
+        if self.gone || self.process != getpid() || self.daemon.be_patient(QUICK).is_err() {
+            return;
+        }
+        for place in places {
+            match self.daemon.close(&place) {
+                // It was lost to somebody else, or is free already.
+                Ok(()) | Err(DaemonError::Refused { .. }) => {}
+                // A daemon that is busy hears of it later; one that has gone need not.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Looks whether the daemon is there. Costs a system call; answers what is new.

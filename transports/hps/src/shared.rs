@@ -64,6 +64,13 @@ impl Losses {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
+        keeper.0.give_back(self.rails.get_mut().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
 /// What others have taken out for a context.
 pub(crate) struct Inbox {
     context: u32,

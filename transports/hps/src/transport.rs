@@ -151,6 +151,15 @@ impl Hps {
     }
 }
 
+impl Drop for Hps {
+    /// Shared windows are given back by their last context (`shared.rs`).
+    fn drop(&mut self) {
+        if let Rails::Own(rails) = &mut self.rails {
+            self.services.give_back(rails);
+        }
+    }
+}
+
 impl Transport for Hps {
     const NAME: &'static str = "hps";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");

@@ -368,6 +368,9 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_adapters::channel::Address;
+    use lapis_nsd::{Server, soft_adapters};
+    use std::os::fd::AsFd as _;
 
     fn begin() -> Held {
         Held::begin(Identity { task: 3, job: "windows held in a unit test".to_owned() })
@@ -379,6 +382,24 @@ mod tests {
 
     fn places(window: u32) -> Vec<Place> {
         vec![Place { adapter: "sn0".to_owned(), window }]
+    }
+
+    /// A child of a program that has ended its contexts has the connection as before.
+    #[test]
+    fn windows_are_free_though_a_child_has_their_connection() {
+        let address = Address::new(&format!("lapis-test-windows-{}", std::process::id()));
+        let adapters = soft_adapters(1, 1, 4).expect("possible");
+        let options = lapis_nsd::Options { address: address.clone(), adapters, ..Default::default() };
+        let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+        let mut childs = Vec::new();
+        for _ in 0..2 {
+            let services = Services::connect(address.clone(), Key::of_text("x")).expect("a daemon");
+            let adapter = services.daemon.adapters().expect("adapters").remove(0);
+            let rail = open_rail(&services, Some(3), &adapter);
+            let mut rails = vec![rail.unwrap_or_else(|e| panic!("{}", e.into_error("sn0")))];
+            childs.push(services.daemon.as_fd().try_clone_to_owned().expect("descriptors"));
+            services.give_back(&mut rails);
+        }
     }
 
     #[test]
