@@ -56,7 +56,8 @@ pub(crate) enum Working<'a> {
     Shared(MutexGuard<'a, Vec<Rail>>),
 }
 
-/// The same, to look at.
+/// The same, to look at: a context's own windows are shared with whoever else looks, and lent to
+/// one who works.
 pub(crate) enum Looking<'a> {
     Own(&'a Vec<Rail>),
     Shared(MutexGuard<'a, Vec<Rail>>),
@@ -141,6 +142,8 @@ pub(crate) fn open(
     let identity = Identity { task: params.task, job: format!("{job} at {}", options.daemon) };
     let connect = |key| Services::connect(options.daemon.clone(), key).map_err(refused);
     if options.api == Some(MsgApi::Shared) {
+        // The windows' own connection lives as long as any context. Each context has another one
+        // beside it, by which it attaches to peers' windows and sleeps, with answers of its own.
         let key = Key::of_job(params.secret, &format!("{job}/all"));
         let all = Shared::of(identity, || {
             let keeper = connect(key)?;

@@ -1,5 +1,16 @@
 //! What ends a sleep of this task: the bells of its windows, their sockets, its inbox, and a clock
 //! for what none of these tells.
+//!
+//! | word | set by | cleared by | means |
+//! |---|---|---|---|
+//! | `armed` | `arm` | the poll that finds something after `disarm` | senders ring the bells |
+//! | `awaited` | `arm` | `disarm` | a thread sleeps, or is about to |
+//! | `watched` | `arm` | with `armed` | for each rail: its sockets end sleeps |
+//! | `blind` | `arm`, at the first failure | never | some socket can't: a clock does |
+//! | `stirred` | the waiter | `arm`, which looks | something else than arrivals ended a sleep |
+//!
+//! `armed` outlives `awaited`, so that a thread that finds nothing and sleeps again arms nothing
+//! anew.
 
 use super::Hps;
 use crate::services::PAUSE;
