@@ -220,8 +220,8 @@ impl Server {
         Ok(Handle { stop, thread: Some(thread) })
     }
 
-    /// Takes clients that wait: some at a time, so that those who come and go at once leave time for
-    /// others. The rest is another event.
+    /// Takes clients that wait: some at a time, so that those who come and go at once leave time
+    /// for others. The rest is another event.
     fn accept(&mut self) {
         for _ in 0..AT_ONCE {
             let channel = match self.listener.accept() {

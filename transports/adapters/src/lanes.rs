@@ -69,8 +69,8 @@ struct Lane {
 pub struct Incoming {
     at: Places,
     ring: usize,
-    /// The window's count of claims when owners were looked at last. Another number has them looked at
-    /// once more.
+    /// The window's count of claims when owners were looked at last. Another number has them looked
+    /// at once more.
     claims_seen: u32,
     lanes: Vec<Lane>,
     turn: usize,

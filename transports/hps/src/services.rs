@@ -100,8 +100,8 @@ impl Services {
         if self.gone { None } else { self.hop(adapter, address).ok().flatten() }
     }
 
-    /// Closes windows, and says so: a child that this process has made by fork(2) has the connection,
-    /// too, and keeps it open.
+    /// Closes windows, and says so: a child that this process has made by fork(2) has the
+    /// connection, too, and keeps it open.
     pub(crate) fn give_back(&self, rails: &mut Vec<Rail>) {
         let places: Vec<Place> = rails.drain(..).map(|rail| rail.entry.place).collect();
         if self.gone || self.process != getpid() || self.daemon.be_patient(QUICK).is_err() {

@@ -30,8 +30,8 @@ const MOMENT: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(250);
 /// The most sockets of closed windows that tasks may keep.
 const KEPT: u32 = 256;
-/// Into so many shares the frames to receive into are divided: with each window that is open another
-/// share is in use, since the fewer go round, the more of them are in caches.
+/// Into so many shares the frames to receive into are divided: with each window that is open
+/// another share is in use, since the fewer go round, the more of them are in caches.
 pub(crate) const SHARES: u32 = 4;
 /// So often the fill ring's lock is tried: until a holder that has ended is found.
 const TRIES: u32 = 2048;

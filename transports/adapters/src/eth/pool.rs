@@ -18,8 +18,8 @@
 //! it has yet to give back. The rings' positions and the lists' counts say where. Who is killed
 //! between two of these steps leaves a frame in none of them, or in two:
 //!
-//! * After taking from the receiving ring, before the note in the list: the frame is lost to the pool
-//!   until that is made anew.
+//! * After taking from the receiving ring, before the note in the list: the frame is lost to the
+//!   pool until that is made anew.
 //! * Between writing to the fill ring and emptying the list: nothing was published, and the daemon
 //!   gives the listed frames back.
 //! * Between emptying the list and publishing the fill ring's position: the frames are lost. The

@@ -235,7 +235,8 @@ impl Port {
     /// Without a driver that looks by itself each call sends some frames.
     fn kick(&mut self) {
         if self.wire.zero_copy && !self.departures.must_wake() {
-            // The driver is at it, and may stop before it has come to the end: the next flush looks.
+            // The driver is at it, and may stop before it has come to the end: the next flush
+            // looks.
             self.waiting = !self.departures.is_empty();
             return;
         }
