@@ -1,7 +1,7 @@
 //! The loss of a peer, and errors that no call can return.
 
 use crate::Context;
-use crate::context::Locked;
+use crate::context::{Locked, Notify, Operation};
 use crate::error::Error;
 use crate::state::PeerState;
 use crate::sync::Ordering;
@@ -103,6 +103,17 @@ impl Context {
     }
 }
 
+/// What was under way with a peer, taken out to be given up.
+struct GivenUp {
+    /// Operations whose memory was lent to the peer, and asked for.
+    loans: Vec<Operation>,
+    operations: Vec<Operation>,
+    /// Of messages on their way.
+    origins: Vec<Notify>,
+    /// How many operations wait for the peer's word that it leaves their memory alone.
+    recalled: usize,
+}
+
 impl Locked<'_> {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
     #[cold]
@@ -145,34 +156,47 @@ impl Locked<'_> {
 
     /// Ends everything under way to a peer; returns how much that was.
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
-        let mut recalled = Vec::new();
+        let given_up = self.take_all(peer);
+        self.tell_given_up(peer, given_up)
+    }
+
+    /// Takes out what is under way to a peer. Nobody has been told yet.
+    fn take_all(&mut self, peer: PeerId) -> GivenUp {
+        let (mut recalled, mut loans) = (Vec::new(), Vec::new());
         let landing = self.note_landing(peer);
         if self.may_use_loans(peer) {
             recalled = self.operations.recall(peer);
             self.ask_back(peer, landing.as_slice());
         } else {
-            self.end_loans(peer);
+            loans = self.take_loans(peer);
         }
         if self.receiving.dropped.is_empty() {
             self.shared().handlers.nothing_waits();
         }
         let state = &mut **self;
         let operations = state.operations.drain_peer(peer);
-        let mut ours = state.sending.drop_peer(peer);
+        let ours = state.sending.drop_peer(peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
         let zero_copy = state.sending.zero_copy.forget_peer(peer);
         state.forget_regions(peer);
         let p = &mut state.peers[peer];
         p.fences.clear();
-        let count = operations.len() + recalled.len() + ours.len() + zero_copy.len();
         self.ask_back(peer, &recalled);
+        operations.iter().for_each(|operation| self.take_back(operation));
+        let origins: Vec<_> = ours.into_iter().map(|out| out.origin).chain(zero_copy).collect();
+        GivenUp { loans, operations, origins, recalled: recalled.len() }
+    }
+
+    /// Tells those who wait; returns how much was given up.
+    fn tell_given_up(&mut self, peer: PeerId, given_up: GivenUp) -> usize {
+        let GivenUp { loans, operations, origins, recalled } = given_up;
+        let count = operations.len() + origins.len() + recalled;
+        loans.into_iter().for_each(|operation| self.tell_loan_ended(operation));
         for operation in operations {
-            self.take_back(&operation);
             let (first, second) = (self.refusal(peer), self.refusal(peer));
             operation.origin.notify(self, peer, Err(first));
             operation.completion.notify(self, peer, Err(second));
         }
-        let origins = ours.drain(..).map(|out| out.origin).chain(zero_copy);
         for origin in origins {
             let refusal = self.refusal(peer);
             origin.notify(self, peer, Err(refusal));
@@ -188,14 +212,16 @@ impl Locked<'_> {
             datagrams.drop_unsent(peer);
         }
         let interrupted = state.receiving.forget_peer(peer);
-        let pending = self.give_up(peer);
-        tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
+        let given_up = self.take_all(peer);
         self.start_afresh(peer);
         self.collectives_disturbed(peer);
         let replaced = self.look_for(peer);
         if !replaced {
             self.same_or_unknown(peer);
         }
+        // Last: what the program sends to the peer when it is told belongs to the new life.
+        let pending = self.tell_given_up(peer, given_up);
+        tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         if replaced && pending + interrupted + lost > 0 {
             let reason = "its process has ended and was started anew; what was under way is lost".into();
             self.report(Error::TargetDown { task: peer, reason }, peer);

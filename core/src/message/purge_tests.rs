@@ -1,15 +1,17 @@
-//! A header handler that purges the sender of a message, and resumes it at once.
+//! Peers over a packet engine that are purged, begin anew, or leave while something is under way.
 
 use super::super::two_tasks;
 use crate::Context;
-use crate::context::{Delivery, HandlerId};
+use crate::context::{Delivery, HandlerId, Notify, Operation};
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests::{poll, under_way};
 use crate::handlers::Incoming;
+use crate::state::Waiting;
 use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{Link, PeerId, Status};
 use crate::wire::{Encoded, Header, Kind};
 use lapis_patience::Patience;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,6 +89,54 @@ fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_fo
     let arrived = &locked.peers[PEER].arrived;
     assert!(arrived.reached(0) && !arrived.reached(1), "they count as some of the new life");
     drop(locked);
+    context.purge(PEER).unwrap();
+    context.terminate().unwrap();
+}
+
+/// # Safety
+/// None is needed.
+unsafe fn sends_more(context: &Context, peer: PeerId, _: usize, _: *mut c_void, ok: bool) {
+    assert!(!ok, "the operation was given up");
+    context.send(peer, COUNTS, &[], &[1]).unwrap();
+}
+
+/// The other task purges this one and goes on, while this one waits for an answer. What this one
+/// sends as soon as it is told counts as the first message of the new life.
+#[test]
+fn what_is_sent_by_those_who_are_told_of_a_new_life_belongs_to_it() {
+    let (context, mut link, mut far) = two_tasks::pair();
+    let came = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&came);
+    let count = move |_: &Context, _: &Incoming<'_>| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    };
+    context.set_handler(COUNTS, count).unwrap();
+    meet(&context, &mut link, &mut far, &came);
+    let mut locked = context.locked();
+    locked.peers[PEER].numbered = 1000;
+    let sequence = locked.next_operation(PEER);
+    locked.operations.insert(Operation {
+        peer: PEER,
+        waiting: Waiting::Completion,
+        origin: Notify::Call { call: sends_more, function: 0, argument: std::ptr::null_mut() },
+        completion: Notify::None,
+        target_counter: 0,
+        sequence,
+    });
+    drop(locked);
+    far.purge(0);
+    far.resume(0);
+    send(&mut link, &mut far, 0, COUNTS);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while context.locked().peers[PEER].numbered == 1000 {
+        let now = far.now();
+        far.flush(&mut link, now);
+        context.progress().unwrap();
+        poll(&mut link, &mut far);
+        assert!(!patience.is_over(), "the new life is never noticed");
+    }
+    assert_eq!(context.locked().peers[PEER].numbered, 1, "the message counts as one of the former life");
     context.purge(PEER).unwrap();
     context.terminate().unwrap();
 }

@@ -121,17 +121,33 @@ impl Locked<'_> {
     }
 
     fn end_recalled(&mut self, operation: Operation) {
-        self.take_back(&operation);
+        self.close_loan(&operation);
+        self.tell_loan_ended(operation);
+    }
+
+    fn close_loan(&mut self, operation: &Operation) {
+        self.take_back(operation);
+        self.peers[operation.peer].answered.done(operation.sequence);
+    }
+
+    /// Those who wait for a closed loan are told.
+    pub(super) fn tell_loan_ended(&mut self, operation: Operation) {
         let peer = operation.peer;
-        self.peers[peer].answered.done(operation.sequence);
         operation.origin.notify(self, peer, Err(Error::Purged { task: peer }));
         operation.completion.notify(self, peer, Err(Error::Purged { task: peer }));
     }
 
-    /// A peer that loans were recalled from is gone: they have ended.
+    /// A peer that loans were recalled from is gone: they have ended. Nobody has been told yet.
+    pub(super) fn take_loans(&mut self, peer: PeerId) -> Vec<Operation> {
+        let loans = self.operations.take_recalled(peer);
+        loans.iter().for_each(|operation| self.close_loan(operation));
+        loans
+    }
+
+    /// The same, and those who wait are told.
     pub(crate) fn end_loans(&mut self, peer: PeerId) {
-        for operation in self.operations.take_recalled(peer) {
-            self.end_recalled(operation);
+        for operation in self.take_loans(peer) {
+            self.tell_loan_ended(operation);
         }
     }
 
