@@ -172,8 +172,11 @@ impl Locked<'_> {
     /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
     #[cold]
     pub(super) fn fell_silent(&mut self, peer: PeerId, seconds: u64, doing: &'static str) {
-        if self.peers[peer].state != PeerState::Up {
-            return;
+        match self.peers[peer].state {
+            PeerState::Up => {}
+            // What it had not answered, or not taken, when it took its leave ends now.
+            PeerState::Ended => return self.peer_down(peer, "it has terminated its context"),
+            PeerState::Down | PeerState::Purged => return,
         }
         let error = Error::Timeout { task: peer, seconds, doing };
         if !self.call_error_handler(&error, peer) {
@@ -187,8 +190,14 @@ impl State {
     fn owed_by(&mut self, peer: PeerId, waited_for: bool) -> Owed {
         let past = self.engine_to(peer).map(|(link, datagrams)| datagrams.can_bypass(link, peer));
         let p = &self.peers[peer];
-        if p.state != PeerState::Up {
-            return Owed::Nothing;
+        match p.state {
+            PeerState::Up => {}
+            PeerState::Down | PeerState::Purged => return Owed::Nothing,
+            // It may have left without taking or answering what is still under way with it.
+            PeerState::Ended if waited_for || p.awaited > 0 || self.sending.has_for(peer) => {
+                return if past == Some(false) { Owed::Acknowledged } else { Owed::Answered };
+            }
+            PeerState::Ended => return Owed::Nothing,
         }
         let unanswered = waited_for || !p.answered.reached(p.next_operation);
         match past {

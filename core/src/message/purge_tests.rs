@@ -5,6 +5,7 @@ use crate::Context;
 use crate::context::{Delivery, HandlerId, Notify, Operation};
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests::{poll, under_way};
+use crate::error::Error;
 use crate::handlers::Incoming;
 use crate::state::Waiting;
 use crate::sync::{AtomicU32, Ordering};
@@ -12,7 +13,7 @@ use crate::transport::{Link, PeerId, Status};
 use crate::wire::{Encoded, Header, Kind};
 use lapis_patience::Patience;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const PEER: PeerId = 1;
@@ -138,5 +139,48 @@ fn what_is_sent_by_those_who_are_told_of_a_new_life_belongs_to_it() {
     }
     assert_eq!(context.locked().peers[PEER].numbered, 1, "the message counts as one of the former life");
     context.purge(PEER).unwrap();
+    context.terminate().unwrap();
+}
+
+/// The answer to an operation was lost, or the other task left without one: the engine has nothing
+/// to send again, and nobody will answer a question.
+#[test]
+fn what_a_task_that_has_left_never_answers_ends_after_the_timeout() {
+    let (context, mut link, mut far) = two_tasks::pair();
+    let came = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&came);
+    let count = move |_: &Context, _: &Incoming<'_>| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    };
+    context.set_handler(COUNTS, count).unwrap();
+    context.set_timeout(Duration::from_secs(1));
+    meet(&context, &mut link, &mut far, &came);
+    let (tell, told) = mpsc::channel();
+    let mut locked = context.locked();
+    let sequence = locked.next_operation(PEER);
+    locked.operations.insert(Operation {
+        peer: PEER,
+        waiting: Waiting::Completion,
+        origin: Notify::None,
+        completion: Notify::Dyn(Box::new(move |_: PeerId, outcome| tell.send(outcome).unwrap())),
+        target_counter: 0,
+        sequence,
+    });
+    drop(locked);
+    let mut head = Encoded::new();
+    let n = Header::new(Kind::Goodbye, 1, 0).encode(&mut head);
+    assert_eq!(far.send(&mut link, 0, head.bytes(n), &[], true), Status::Done);
+    let now = far.now();
+    far.flush(&mut link, now);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    let outcome = loop {
+        context.progress().unwrap();
+        if let Ok(outcome) = told.try_recv() {
+            break outcome;
+        }
+        assert!(!patience.is_over(), "nobody is told that the task has left");
+    };
+    assert!(matches!(outcome, Err(Error::TargetDown { task: PEER, .. })), "{outcome:?}");
     context.terminate().unwrap();
 }
