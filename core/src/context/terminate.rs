@@ -1,6 +1,6 @@
 //! The end of a context.
 
-use super::{Context, Locked};
+use super::{Context, Locked, Notify};
 use crate::error::{Error, LockHeld, Result};
 use crate::status::{Awaiting, NOBODY};
 use crate::sync::Ordering;
@@ -58,7 +58,7 @@ impl Context {
         }
         locked.links.close();
         // Some may hold this context, which would keep itself alive.
-        let unanswered = locked.operations.take_all();
+        let unanswered = locked.end_what_is_open();
         drop(locked);
         drop(unanswered);
         self.shared.link_sleepers.close();
@@ -118,6 +118,27 @@ impl Locked<'_> {
             !(locked.has_work() || to_myself || locked.operations.holds_buffers())
                 && locked.shared().completions.is_idle()
         });
+    }
+
+    /// Tells calls and futures that wait for what will not end any more: nobody uses their memory,
+    /// since the links are closed. Gives back the other notifications.
+    fn end_what_is_open(&mut self) -> Vec<Notify> {
+        let state = &mut **self;
+        let mut open = Vec::new();
+        for operation in state.operations.take_all() {
+            open.extend([(operation.peer, operation.origin), (operation.peer, operation.completion)]);
+        }
+        open.extend(state.sending.outgoing.drain(..).map(|out| (out.peer, out.origin)));
+        for peer in 0..self.shared().tasks {
+            let origins = self.sending.zero_copy.forget_peer(peer);
+            open.extend(origins.into_iter().map(|origin| (peer, origin)));
+        }
+        let (waiting, others): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(_, notify)| notify.hears_why());
+        for (peer, notify) in waiting {
+            notify.notify(self, peer, Err(Error::HandleInvalid { handle: self.shared().number }));
+        }
+        others.into_iter().map(|(_, notify)| notify).collect()
     }
 
     pub(super) fn flush_deferred(&mut self) {

@@ -2,7 +2,7 @@
 
 use super::super::two_tasks;
 use crate::Context;
-use crate::context::{Delivery, HandlerId, Notify, Operation};
+use crate::context::{Delivery, HandlerId, Notify, Operation, RemoteMemory};
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests::{poll, under_way};
 use crate::error::Error;
@@ -183,4 +183,25 @@ fn what_a_task_that_has_left_never_answers_ends_after_the_timeout() {
     };
     assert!(matches!(outcome, Err(Error::TargetDown { task: PEER, .. })), "{outcome:?}");
     context.terminate().unwrap();
+}
+
+/// One thread of the program waits for an answer that does not come; another one ends the context.
+#[test]
+fn a_call_that_waits_returns_when_another_thread_ends_the_context() {
+    let (context, _link, _far) = two_tasks::pair();
+    let caller = context.clone();
+    let get = move || caller.get_bytes(RemoteMemory { task: PEER, addr: 0x1000, len: 8 }, &mut [0; 8]);
+    let waiting = std::thread::spawn(get);
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
+    while context.locked().operations.peers().is_empty() {
+        assert!(!waiting.is_finished() && !patience.is_over(), "the get has not begun");
+        std::thread::yield_now();
+    }
+    context.terminate().unwrap();
+    while !waiting.is_finished() {
+        assert!(!patience.is_over(), "the call still waits");
+        std::thread::yield_now();
+    }
+    let outcome = waiting.join().unwrap();
+    assert!(matches!(outcome, Err(Error::HandleInvalid { .. })), "{outcome:?}");
 }
