@@ -104,7 +104,8 @@ impl<C> CompletionQueue<C> {
             }
             return Queued::BeginsSoon;
         }
-        if q.threads < self.max_threads {
+        // Nobody would wait for a thread that begins when the others have been told to end.
+        if q.threads < self.max_threads && !q.closed {
             q.threads += 1;
             return Queued::WantsThread;
         }
@@ -223,6 +224,13 @@ mod tests {
         steps.wait();
         assert!(thread.join().unwrap());
         assert!(queue.is_idle());
+    }
+
+    #[test]
+    fn no_thread_begins_once_the_queue_is_closed() {
+        let queue = CompletionQueue::new(1, Arc::new(Crowding::new(false)));
+        queue.close();
+        assert_eq!(queue.push(job()), Queued::Waits);
     }
 
     #[test]
