@@ -1,5 +1,5 @@
-//! Teams with a task that was restarted: its new process has not made the teams that the others have
-//! made, so that they would count differently.
+//! Teams with a task that was restarted: its new process has not made the teams that the others
+//! have made, so that they would count differently.
 
 #![cfg(not(miri))]
 

@@ -81,8 +81,8 @@ impl Port {
         }
     }
 
-    /// The daemon has told in which life a peer is. What is in lanes of the one before is read still;
-    /// then they are for others.
+    /// The daemon has told in which life a peer is. What is in lanes of the one before is still
+    /// read; then they are for others.
     fn learn_life(&mut self, peer: usize, life: u32) {
         let state = &mut self.peers[peer];
         let known = state.life.replace(life);

@@ -150,7 +150,8 @@ impl Server {
     }
 
     /// Says that a task's process has ended and that another one will take its place: what is left
-    /// of the former's connections counts no more. A process that it had started may hold them open.
+    /// of the former's connections counts no more. A process that it had started may hold them
+    /// open.
     pub fn task_restarts(&self, task: u32) {
         self.command(Command::TaskRestarts { task });
     }

@@ -64,20 +64,16 @@ fn main() -> ExitCode {
         "begin-anew" => deaths::begin_anew(&detail),
         "faults" => {
             let slot = arguments.next().and_then(|text| text.parse().ok());
-            faults::faults(detail.parse().unwrap_or(40), slot.unwrap_or(faults::SLOT))
+            faults::faults(number(&detail, 40), slot.unwrap_or(faults::SLOT))
         }
         "pauses" => failover::pauses(&detail),
         "huge" => huge::huge(),
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
-        "few-descriptors" => {
-            limits::descriptors(detail.parse().unwrap_or(64)).and_then(|()| talk::all_to_all())
-        }
-        "little-address-space" => {
-            limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| talk::all_to_all())
-        }
+        "few-descriptors" => limits::descriptors(number(&detail, 64)).and_then(|()| talk::all_to_all()),
+        "little-address-space" => limits::address_space(number(&detail, 0)).and_then(|()| talk::all_to_all()),
         "memory-used" => limits::memory_used(),
-        "frugal" => limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| limits::frugal()),
+        "frugal" => limits::address_space(number(&detail, 0)).and_then(|()| limits::frugal()),
         "no-attach" => {
             limits::refuse_attach().and_then(|()| talk::all_to_all()).and_then(|()| memory::one_sided())
         }
@@ -90,6 +86,11 @@ fn main() -> ExitCode {
             ExitCode::from(3)
         }
     }
+}
+
+/// What a detail says, if it is a number.
+fn number<N: std::str::FromStr>(detail: &str, otherwise: N) -> N {
+    detail.parse().unwrap_or(otherwise)
 }
 
 /// Joins the job with the configuration of the environment.

@@ -117,7 +117,7 @@ impl Endpoint {
         let possible = info.caps & u64::from(FI_RMA) != 0 && named && key_size <= 8;
         // Messages would ask for it, too, and keep their buffers until the peer looks: who writes
         // names it.
-        // SAFETY: as above.
+        // SAFETY: descriptions from libfabric have transmit attributes.
         unsafe { (*self.info.first_mut().tx_attr).op_flags &= !u64::from(FI_DELIVERY_COMPLETE) };
         let tells_target = tells_target && self.carries_marks() && self.inject_size() >= MAX_SHORT_PUT;
         self.one_sided = OneSided {

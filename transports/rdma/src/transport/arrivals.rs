@@ -78,12 +78,8 @@ impl Rdma {
             return None;
         };
         let peer = self.peers.get_mut(head.source)?;
-        if peer.its_cookie != head.cookie {
-            self.host.debug(format_args!("a message with a wrong cookie was dropped"));
-            return None;
-        }
-        if !peer.count_acked(head.acked) {
-            self.host.debug(format_args!("a message with an impossible count of consumed ones was dropped"));
+        if let Some(wrong) = wrong_part(peer, &head) {
+            self.host.debug(format_args!("a message with a wrong {wrong} was dropped"));
             return None;
         }
         if head.kind == Kind::GivenUp {
@@ -372,4 +368,14 @@ impl Rdma {
     fn may_tell_losses(&self) -> bool {
         self.rails.iter().all(|rail| rail.closed || rail.quiet)
     }
+}
+
+/// What does not fit in the header of a peer's message, if anything. Counts what the peer has
+/// consumed.
+#[inline]
+fn wrong_part(peer: &mut Peer, head: &Header) -> Option<&'static str> {
+    if peer.its_cookie != head.cookie {
+        return Some("cookie");
+    }
+    (!peer.count_acked(head.acked)).then_some("count of consumed messages")
 }
