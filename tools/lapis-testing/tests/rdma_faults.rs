@@ -299,6 +299,21 @@ fn with_two_rails_a_fault_costs_nobody_anything() {
     }
 }
 
+/// Messages take the first path, whichever rail that is, and go over the other one then.
+#[test]
+fn a_job_starts_though_a_rail_takes_nothing() {
+    let Some(faulty) = Faulty::new("silent") else { return };
+    let said = [0, 1].map(|rail| {
+        let faults = format!("cut@{rail}:1:100000000:11");
+        let job = faulty.job_of(TASKS, &faults).var("LAPIS_RDMA_ADDR", RAILS).var("LAPIS_LOG", "warn");
+        let done = faulty.run_job(&faults, job);
+        let said = done.err.contains("does not answer over");
+        assert_eq!(all_ended(&faults, done), 6, "{faults}");
+        said
+    });
+    assert!(said.contains(&true), "no task has found its first rail silent");
+}
+
 /// What a task answers would take the path that its peer has left, until it is found silent. Where
 /// tasks have no core for some milliseconds, the other path may be found silent at that moment, so
 /// that nothing is left to say it over: so one of a few tries must hear it.
