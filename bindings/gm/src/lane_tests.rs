@@ -356,6 +356,9 @@ fn lanes_of_programs_that_are_killed_and_started_again_are_for_others() {
         let next = Port::open(settings, 0, 2, "two").expect("its number is free");
         // Nothing of it is run any more.
         std::mem::forget(std::mem::replace(&mut two.from, next));
+        // What it sends first is noticed before the end of the former one.
+        let task = crate::stream::task(two.to.node, 2);
+        two.to.peer_restarted(task, true);
         two.send(0, 8);
         two.receive(1);
     }
