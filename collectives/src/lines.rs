@@ -33,7 +33,9 @@ impl Line {
     /// Publishes a round, what was stored before it, and the call that it belongs to.
     #[inline(always)]
     pub fn show(&self, round: u64, signature: u64) {
-        self.signature.store(signature, Ordering::Relaxed);
+        // SYNC: pairs with the fence in `Board::called`: who sees the call of a later round sees
+        // that this member has begun the round before.
+        self.signature.store(signature, Ordering::Release);
         // SYNC: pairs with the Acquire loads in `shown` and `is_reached`: signature and data come
         // first.
         self.round.store(round, Ordering::Release);

@@ -365,6 +365,8 @@ impl Context {
             // flag.
             if self.wait_until_by(target, || done.is_raised()).is_err() {
                 let _ = self.progress();
+                // Another thread that ends the context raises it when all links are closed.
+                std::thread::yield_now();
             }
         }
     }

@@ -48,7 +48,7 @@
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Regions` | | | tell me of the memory that transports reach by keys, from now on |
 //! | `Region` | address | D, E = key, F = its number; user header field = 1: it is there, 0: it is not any more; 3, 2: the receiver has been told so | such memory of the sender's; 3, 2: of the receiver's |
-//! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours |
+//! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours; 2: I use no key of yours any more |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure; in place of `message` how many messages of the receiver's, from the first on, are done |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are

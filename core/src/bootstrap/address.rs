@@ -10,8 +10,10 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::error::BootstrapError;
 
@@ -118,12 +120,15 @@ pub(crate) fn peer(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
 /// Whether a process is gone. One that can't be seen, which has the number 0, may be there.
 pub(crate) fn has_ended(pid: u32) -> bool {
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH) {
-        return true;
+    match pidfd_open(process, PidfdFlags::empty()) {
+        // Also of one that its parent has not waited for yet; not of one whose first thread alone
+        // has ended.
+        Ok(fd) => {
+            let mut entry = [PollFd::new(&fd, PollFlags::IN)];
+            matches!(poll(&mut entry, Some(&Timespec::default())), Ok(1..))
+        }
+        Err(e) => e == Errno::SRCH,
     }
-    // One that its parent has not waited for yet has closed its descriptors all the same.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z") || rest.starts_with(" X"))
 }
 
 /// User and process at the other end of a unix socket, as they were when it connected or began to

@@ -211,12 +211,13 @@ mod tests {
         let values = Packed::new([&long[..]; 20].into_iter());
         let mut links: Vec<_> = (0..3).map(|_| pair()).collect();
         for (link, _) in &mut links {
+            rustix::net::sockopt::set_socket_send_buffer_size(&link.fd, 1 << 16).unwrap();
             for id in 0..2 {
                 link.push(&Message::Done { id }).unwrap();
                 link.push(&Message::Values { id, values: values.clone() }).unwrap();
             }
             link.flush().unwrap();
-            assert!(link.backlog() > 2_000_000 && link.wants_write(), "more than the socket takes");
+            assert!(link.wants_write(), "more than the socket takes");
         }
         assert_eq!(Arc::strong_count(values.bytes()), 1 + 3 * 2);
         for (to, from) in &mut links {

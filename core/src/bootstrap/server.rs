@@ -306,6 +306,7 @@ impl Loop {
             self.serve(id, now);
             self.close(id, now);
         }
+        self.store.restarts(task, now);
     }
 
     /// The last answers leave before the sockets close.

@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 use super::packed::Packed;
 use super::protocol::{Failure, MAX_FRAME, Message};
 
+/// How long the successor of a task that is restarted may take to come, on whatever machine. If it
+/// ends before, that is said.
+const SUCCESSOR: Duration = Duration::from_secs(60);
+
 /// A connection, as the server numbers them.
 pub(crate) type ConnId = u64;
 /// Context number and how many times it was opened before.
@@ -231,6 +235,15 @@ impl Store {
             && let Some(space) = self.spaces.remove(&member.space)
         {
             self.stored -= space.keys.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        }
+    }
+
+    /// Another process is about to take a task's place: until it has, nobody takes it for lost.
+    pub(crate) fn restarts(&mut self, task: u32, now: Instant) {
+        for space in self.spaces.values_mut() {
+            if let Presence::Broken { since, .. } = &mut space.members[task as usize] {
+                *since = now + SUCCESSOR;
+            }
         }
     }
 

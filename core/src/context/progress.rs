@@ -56,7 +56,9 @@ impl Context {
                 locked.end_moderation();
                 return Err(e);
             }
-            if !locked.arm() {
+            // Within a handler, the poll that has called it goes on, and whoever polls arms when it
+            // ends.
+            if locked.dispatching == 0 && !locked.arm() {
                 locked.progress();
                 locked.arm();
             }

@@ -331,6 +331,10 @@ impl Locked<'_> {
 
     /// From now on the progress thread must be woken again.
     pub(super) fn rearm(&mut self) {
+        if self.dispatching > 0 {
+            // What links have shown is still being read; the poll that goes on arms when it ends.
+            return;
+        }
         self.set_interrupts_of_links(true);
         let mut in_vain = 0;
         while !self.arm() {

@@ -2,6 +2,7 @@
 //! need a message only for a counter at the target.
 
 use super::Direction;
+use super::packet::Submitted;
 use crate::Context;
 use crate::context::{Locked, Notify};
 use crate::state::{PeerState, State};
@@ -147,20 +148,29 @@ impl Locked<'_> {
     /// room for the message: copies are made faster than their counters count.
     fn count_remote_in_turn(&mut self, target: PeerId, counter: u64, completion: Notify) {
         let mut header = Header::new(Kind::Counter, 0, 0).with_target_counter(counter);
-        let mut operation = 0;
         if !completion.is_none() {
             if let Err(error) = self.wait_for_operation_slot(target) {
                 return completion.notify(self, target, Err(error));
             }
-            operation = self.insert_completion(target, completion);
-            header = header.with_completion(operation);
+            header = header.with_completion(self.insert_completion(target, completion));
         }
-        if let Err(error) = self.send_request(target, header, &[], 0)
-            // Otherwise the loss of the peer has ended it, and told.
-            && let Some(operation) = self.operations.remove(operation)
-        {
-            operation.completion.notify(self, target, Err(error));
+        loop {
+            header.message = self.peers[target].next_number();
+            match self.try_packet(target, &header, &[], &[][..]) {
+                Submitted::Sent => break,
+                Submitted::NoRoom if self.may_not_wait(target) => {
+                    self.defer(target, &header, &[], &[]);
+                    break;
+                }
+                Submitted::NoRoom if self.wait_for_room(target).is_ok() => {}
+                // The loss of the peer, or a purge, has ended the operation, and told.
+                Submitted::NoRoom => return,
+                // The loss of the peer is about to be noticed: it ends the operation, and is
+                // reported. A counter alone would hear of no refusal.
+                Submitted::Refused(status) => return self.packet_refused(target, status),
+            }
         }
+        self.peers[target].take_number();
     }
 
     /// Counts a counter of the target's by message. `completion` is told when that has been done.

@@ -83,7 +83,7 @@ fn output_over_a_slow_connection_arrives_whole() {
     let mut command = lapirun();
     command.args(["-H", "a:20", "--remote", &format!("sh {}", relay.name()), "--address", "127.0.0.1"]);
     command.args(["sh", "-c", "sleep 1; exec dd if=/dev/zero bs=65536 count=1 status=none"]);
-    let done = run(command).expect_quiet(0);
+    let done = run(command).expect(0);
     assert_eq!(done.out.len(), 20 * 65536);
 }
 
@@ -190,9 +190,9 @@ fn strangers_at_the_store_do_not_use_up_the_launchers_memory() {
     };
     knock(1000);
     let before = resident();
-    knock(20_000);
+    knock(4000);
     let grown = resident().saturating_sub(before);
-    assert!(grown < 1024, "{grown} KB for 20,000 strangers");
+    assert!(grown < 256, "{grown} KB for 4000 strangers");
     send_signal(&job, rustix::process::Signal::TERM);
     job.wait().expect(143);
 }

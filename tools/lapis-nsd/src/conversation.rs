@@ -46,7 +46,8 @@ impl Conversation {
     /// Answers a request, whatever it is. `daemon` is the daemon's number.
     pub fn answer(&mut self, tables: &mut Tables, daemon: u64, bytes: &[u8], fds: Vec<OwnedFd>) -> Answer {
         let refuse = |why, text: String| (Reply::Refused { why, text }, Vec::new());
-        let (fds, refused) = if are_of_a_window(&fds) { (fds, Vec::new()) } else { (Vec::new(), fds) };
+        let (mut parts, mut refused) =
+            if are_of_a_window(&fds) { (fds, Vec::new()) } else { (Vec::new(), fds) };
         let (reply, fds) = match serde_json::from_slice(bytes) {
             _ if !refused.is_empty() => {
                 refuse(Why::Malformed, "only a window's memory and bell can be passed".to_owned())
@@ -66,10 +67,12 @@ impl Conversation {
                     "the daemon speaks version {VERSION}, the client {version}: install the same release of Lapis for both"
                 ),
             ),
-            Ok(request) if self.begun => tables.handle(self.caller, request, fds),
+            Ok(request) if self.begun => tables.handle(self.caller, request, std::mem::take(&mut parts)),
             Ok(_) => refuse(Why::Malformed, "a conversation begins with `hello`".to_owned()),
             Err(e) => refuse(Why::Malformed, format!("not a request: {e}")),
         };
+        // A window's parts beside what takes none may have much memory.
+        refused.append(&mut parts);
         let last = matches!(reply, Reply::Refused { why: Why::Malformed | Why::Version, .. });
         // A reply is made of strings and numbers, which JSON can hold.
         let bytes = serde_json::to_vec(&reply).unwrap_or_default();
@@ -136,7 +139,8 @@ mod tests {
             (answer.refused.len(), answer.last)
         };
         assert_eq!(ask(Vec::new()), (0, false));
-        assert_eq!(ask(window()), (0, false));
+        // `hello` takes nothing: a window's memory may be much, too.
+        assert_eq!(ask(window()), (2, false));
         assert_eq!(ask(vec![socket()]), (1, true));
         for at in 0..2 {
             let mut fds = window();

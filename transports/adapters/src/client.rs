@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// For so long an answer is waited for. One to a window of an interface takes as long as the kernel
 /// needs to put a program there, which is seconds where many networks are made and unmade.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// For so long, and so often, a window is asked for that somebody is about to let go of.
 const SOON: Duration = Duration::from_secs(10);

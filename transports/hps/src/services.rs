@@ -3,7 +3,7 @@
 
 use crate::rail::Rail;
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::{Daemon, DaemonError};
+use lapis_adapters::client::{Daemon, DaemonError, PATIENCE};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Place;
@@ -14,8 +14,11 @@ use std::time::{Duration, Instant};
 /// Between two tries to reach a daemon after one has gone.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// For so long a new daemon may take to answer: the task waits meanwhile.
+/// For so long a new daemon may take to say that it is there: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
+
+/// For so long it may take to look at a window that it is shown.
+const SHOWING: Duration = Duration::from_secs(2);
 
 /// News of the daemon.
 #[derive(Debug)]
@@ -135,11 +138,18 @@ impl Services {
         // the time.
         self.tried = Instant::now();
         let daemon = found?;
-        // Each is shown, also behind one whose number somebody else has by now.
-        let mut shown = Ok(());
+        // Each is shown, also behind one whose number somebody else has by now. The task waits
+        // meanwhile, and needs no daemon.
+        let mut shown = daemon.be_patient(SHOWING).map_err(|e| DaemonError::Silent(self.address.clone(), e));
         for rail in rails {
-            shown = shown.and(daemon.adopt(&rail.entry.place, self.key, &rail.parts));
+            let this = daemon.adopt(&rail.entry.place, self.key, &rail.parts);
+            let is_silent = matches!(this, Err(DaemonError::Silent(..)));
+            shown = shown.and(this);
+            if is_silent {
+                break;
+            }
         }
+        let _ = daemon.be_patient(PATIENCE);
         // Adapters keep their places: the names in the windows' places are the new daemon's, too.
         self.daemon = daemon;
         self.gone = false;

@@ -49,7 +49,7 @@ int main(void)
         }
         OK(LAPI_Gfence(hndl));
         /* The message comes meanwhile. */
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 20; i++) {
             usleep(1000);
             OK(LAPI_Probe(hndl));
         }

@@ -53,6 +53,7 @@ fn nobody_takes_an_input_that_its_root_has_back_after_a_failure() {
                     context.set_timeout(Duration::from_secs(1));
                     let error = scatter(&team, form, &input, &mut got).unwrap_err();
                     assert!(matches!(error, CollectiveError::Silent { .. }), "{error}");
+                    context.set_timeout(Duration::from_secs(900));
                     input.fill(0xee);
                     stage.reach(1);
                 }

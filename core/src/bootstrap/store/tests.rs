@@ -112,6 +112,22 @@ fn a_task_that_is_started_anew_joins_those_who_are_there() {
 }
 
 #[test]
+fn a_task_that_is_about_to_be_started_anew_is_not_lost_unless_that_fails() {
+    let (mut store, m, now) = store(2);
+    fence(&mut store, m[0], 0, now);
+    fence(&mut store, m[1], 0, now);
+    store.request(0, m[0], Message::Get { id: 1, timeout_ms: 300_000, key: "k".into() }, now);
+    store.take_answers();
+    store.disconnect(1, m[1], now);
+    store.restarts(1, now);
+    let later = now + Duration::from_secs(10);
+    store.settle(later);
+    assert_eq!(store.take_answers(), []);
+    store.exited(1, "cannot be restarted".into(), later);
+    assert!(matches!(failure(&store.take_answers()), Failure::TaskLost { task: 1, .. }));
+}
+
+#[test]
 fn a_task_whose_process_has_ended_for_good_does_not_come_back() {
     let (mut store, m, now) = store(2);
     fence(&mut store, m[0], 0, now);

@@ -66,6 +66,7 @@ impl Running<'_> {
                 Ok(Born::There(remote)) => self.add_remote(remote),
                 Err(fault) => {
                     task.outcome = Some(Outcome::Exited(fault.exit_code().into()));
+                    self.server.task_exited(number, "cannot be restarted");
                     self.give_up(fault.exit_code(), &format!("task {number} cannot be restarted: {fault}"));
                 }
             }

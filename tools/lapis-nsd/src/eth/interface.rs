@@ -186,8 +186,8 @@ impl Interface {
         let windows = self.steering.windows;
         // As many as one queue would have, on however many they are.
         let receive = RECEIVE / self.steering.queues.next_power_of_two();
-        // A task that computes holds no more frames than were added for its window: the others' are
-        // left to the others.
+        // A task that computes holds no more frames than were added for its window, if that is one
+        // of the first few: the others' are left to the others.
         let arrivals = receive / SHARES;
         Layout { chunk, parts, receive, windows, send: SEND, arrivals }
     }

@@ -162,7 +162,8 @@ impl Card {
 impl Entry {
     /// Whether the caller's process has it open, and nobody holds it.
     pub(super) fn is_open_in(&self, caller: Caller) -> bool {
-        let is_theirs = |open: &Opened| open.process == caller.process;
+        // 0: in a PID name space that the daemon can't see. Two of them may be different ones.
+        let is_theirs = |open: &Opened| open.process == caller.process && caller.process != 0;
         !self.reserved && self.user == caller.user && self.open.as_ref().is_some_and(is_theirs)
     }
 

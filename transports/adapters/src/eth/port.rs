@@ -250,8 +250,9 @@ impl Port {
                 _ => break,
             }
         }
-        // What the kernel has left there is sent with the next call.
-        self.waiting = !self.departures.is_empty() && !self.wire.zero_copy;
+        // What the kernel has left there is sent with the next call; a driver that sends by itself
+        // may stop before it has come to the end.
+        self.waiting = !self.departures.is_empty();
     }
 
     /// The sockets: one becomes readable when something arrives.
