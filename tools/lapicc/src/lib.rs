@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Options with which the compiler does not link.
-const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--version", "-v", "-dumpmachine"];
+const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--version", "-dumpmachine"];
 
 /// Whose programs are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,7 +182,9 @@ impl Tree {
         }
         words.extend(user.iter().cloned());
         let links = !user.iter().any(|word| NO_LINK.iter().any(|option| word == option));
-        if links && !user.is_empty() {
+        // `-v` alone asks for the compiler's version; beside a file it shows what is done.
+        let asks = user.iter().all(|word| word == "-v");
+        if links && !asks {
             words.push(joined("-L", &self.lib));
             words.push(joined("-Wl,-rpath,", &self.lib));
             words.push(format!("-l{}", self.interface.library).into());
@@ -233,6 +235,11 @@ mod tests {
         );
         assert_eq!(line("ccache gcc", &["-c", "a.c"]), "ccache gcc -I/p/include -c a.c");
         assert_eq!(line("cc", &[]), "cc -I/p/include");
+        assert_eq!(line("cc", &["-v"]), "cc -I/p/include -v");
+        assert_eq!(
+            line("cc", &["-v", "a.c"]),
+            "cc -I/p/include -v a.c -L/p/lib -Wl,-rpath,/p/lib -llapi_r -pthread"
+        );
         assert_eq!(
             line_of(ACP, "cc", &["a.c"]),
             "cc -I/p/include a.c -L/p/lib -Wl,-rpath,/p/lib -lacp -pthread"
