@@ -127,7 +127,7 @@ fn handled(settings: Settings, keeps: bool, handle: Handle) {
         let (kept, reached) = (Arc::clone(&pending), stage.clone());
         let handler = move |_: &Context, _: &Incoming<'_>| {
             handle(&kept);
-            reached.reach(1);
+            reached.reach(2);
             Delivery::bury()
         };
         context.set_handler(MESSAGE, handler).unwrap();
@@ -142,10 +142,13 @@ fn handled(settings: Settings, keeps: bool, handle: Handle) {
             } else {
                 Pending::Once(start(&team, COUNT))
             });
+            stage.reach(1);
         } else {
+            // To begin an operation looks at messages, too.
+            context.wait_until(|| stage.is_reached(1)).unwrap();
             context.send(0, MESSAGE, &[], &[]).unwrap();
         }
-        context.wait_until(|| stage.is_reached(1)).unwrap();
+        context.wait_until(|| stage.is_reached(2)).unwrap();
         if context.task() == 1 {
             let mut all = vec![1.0; COUNT];
             team.all_reduce(&mut all, Operator::Sum).unwrap();
