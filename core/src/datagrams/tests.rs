@@ -35,6 +35,7 @@ thread_local! {
     static NEWS: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
 }
 
+#[cfg(not(any(miri, loom)))]
 pub(crate) fn set_full(full: bool) {
     FULL.set(full);
 }
