@@ -71,12 +71,11 @@ impl Locked<'_> {
                         self.sending.heads += 1;
                     }
                 }
-                let free = self.free_buffer(&mut out, first, user_header.len());
-                if !self.pushed_at_once(&mut out) {
+                if self.must_free_buffer(&out, first, user_header.len()) {
+                    self.go_on_from_copy(out);
+                } else if !self.pushed_at_once(&mut out) {
                     self.queue_outgoing(out);
                 }
-                // Only now: whoever is told may wait for this very message.
-                free.notify(self, target, Ok(()));
                 Ok(())
             }
             Err(e) => {
@@ -86,20 +85,26 @@ impl Locked<'_> {
         }
     }
 
-    /// Copies what is not out of a message whose buffer is to be free when the call returns, and
-    /// says who is to be told. `first`: how much its first packet took, or would have taken.
+    /// Whether the buffer of a message that is not all out is to be free when the call returns.
+    /// `first`: how much its first packet took, or would have taken.
     #[inline(always)]
-    fn free_buffer(&mut self, out: &mut Outgoing, first: u64, user_header: usize) -> Notify {
+    fn must_free_buffer(&mut self, out: &Outgoing, first: u64, user_header: usize) -> bool {
         let len = out.source.len();
         // Whoever sends what fits one packet finds the buffer free.
         let fits = out.head.is_some() && first == len;
         // A call that waits for its buffer, and can't wait in a handler.
         let at_once = matches!(out.origin, Notify::Raise(_)) && self.dispatching > 0;
-        if fits || at_once || self.may_copy(len, user_header, &out.origin) {
-            out.copy = Some(self.copy_out(&mut out.source));
-            return std::mem::take(&mut out.origin);
-        }
-        Notify::None
+        fits || at_once || self.may_copy(len, user_header, &out.origin)
+    }
+
+    /// Goes on with a message from a copy of what is not out, and says that its buffer is free.
+    #[inline(never)]
+    fn go_on_from_copy(&mut self, mut out: Outgoing) {
+        out.copy = Some(self.copy_out(&mut out.source));
+        let (target, told) = (out.peer, std::mem::take(&mut out.origin));
+        self.begin_outgoing(out);
+        // Only now: whoever is told may wait for this very message.
+        told.notify(self, target, Ok(()));
     }
 
     /// Sends a packet without data that asks for something: `operation` waits for the answer, and
