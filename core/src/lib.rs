@@ -16,6 +16,7 @@ pub mod handlers;
 pub mod lock;
 pub mod message;
 pub mod pending;
+pub mod process;
 pub mod reliable;
 mod state;
 pub mod stats;

@@ -10,10 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
 use super::error::BootstrapError;
 
@@ -115,27 +112,6 @@ pub(crate) fn peer(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
         return None;
     }
     peer_credentials(fd).ok()
-}
-
-/// Whether a process is gone. One that can't be seen, which has the number 0, may be there.
-pub(crate) fn has_ended(pid: u32) -> bool {
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    if test_kill_process(process) == Err(Errno::SRCH) {
-        return true;
-    }
-    // One that its parent has not waited for yet has closed its descriptors all the same. It looks
-    // like one whose first thread alone has ended, which only its descriptor tells.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    if !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z") || rest.starts_with(" X")) {
-        return false;
-    }
-    match pidfd_open(process, PidfdFlags::empty()) {
-        Ok(fd) => {
-            let mut entry = [PollFd::new(&fd, PollFlags::IN)];
-            matches!(poll(&mut entry, Some(&Timespec::default())), Ok(1..))
-        }
-        Err(e) => e == Errno::SRCH,
-    }
 }
 
 /// User and process at the other end of a unix socket, as they were when it connected or began to

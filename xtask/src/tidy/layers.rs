@@ -7,7 +7,7 @@ use super::{File, Finding};
 
 /// From the ground up. Modules of one layer may import from each other.
 const LAYERS: &[&[&str]] = &[
-    &["code", "stats", "sync", "threads", "universal_hash"],
+    &["code", "process", "stats", "sync", "threads", "universal_hash"],
     &["counter", "crowding", "reliable"],
     &["clock", "lock", "wire"],
     &["bootstrap", "config", "transport"],

@@ -5,12 +5,13 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use super::super::JobInfo;
-use super::super::address::{has_ended, own_uid, peer};
+use super::super::address::{own_uid, peer};
 use super::super::auth::{ROLE_CLIENT, ROLE_SERVER, Transcript, random_secret};
 use super::super::error::BootstrapError;
 use super::super::frame::{FrameError, Framed};
 use super::super::protocol::{Message, ProtocolError, Scheme};
 use super::{JoinError, Membership, receive};
+use crate::process::{Pid, has_ended};
 
 /// A connection to a server that has still to prove that it is the job's.
 pub(super) struct Handshake<'a> {
@@ -36,7 +37,8 @@ impl Handshake<'_> {
     pub(super) fn check_owner(&self) -> Result<(), JoinError> {
         match peer(self.link.as_fd()) {
             Some((uid, _)) if uid != own_uid() && uid != 0 => Err(self.impostor()),
-            Some((_, pid)) if has_ended(pid) => {
+            // One that can't be seen has the number 0, and may be there.
+            Some((_, pid)) if Pid::from_raw(pid.cast_signed()).is_some_and(has_ended) => {
                 Err(JoinError::Again(io::ErrorKind::ConnectionRefused.into()))
             }
             _ => Ok(()),

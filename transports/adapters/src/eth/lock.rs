@@ -10,10 +10,8 @@
 //! the lock over. The daemon, which closes the window of each task that has ended, frees the lock
 //! of those whom no other task sees.
 
+use lapis_core::process::{Pid, has_ended};
 use lapis_core::sync::{AtomicU64, Ordering};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::os::unix::fs::MetadataExt as _;
 
 /// So many times a lock is missed before its holder is looked for.
@@ -98,23 +96,10 @@ pub(super) fn unlock(word: &AtomicU64) {
     word.store(0, Ordering::Release);
 }
 
-/// Whether a process has ended, also if its parent has not asked after it yet.
-fn has_ended(pid: Pid) -> bool {
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(process) => {
-            let mut entry = [PollFd::new(&process, PollFlags::IN)];
-            matches!(poll(&mut entry, Some(&Timespec::default())), Ok(n) if n > 0)
-        }
-        Err(Errno::SRCH) => true,
-        // No descriptor is free, or it is not allowed.
-        Err(_) => test_kill_process(pid) == Err(Errno::SRCH),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    use rustix::process::{WaitId, WaitIdOptions, test_kill_process, waitid};
     use std::process::{Child, Command, Stdio};
 
     fn child() -> (Child, Pid) {
@@ -134,18 +119,6 @@ mod tests {
 
     fn tries(taker: &mut Taker, word: &AtomicU64) -> Option<u32> {
         (1..=2 * MISSES).find(|_| taker.try_lock(word))
-    }
-
-    #[test]
-    fn a_process_that_nobody_has_waited_for_has_ended_all_the_same() {
-        let (mut living, pid) = child();
-        assert!(!has_ended(pid));
-        living.kill().expect("a child");
-        living.wait().expect("a child");
-        assert!(has_ended(pid));
-        let (mut dead, pid) = zombie();
-        assert!(has_ended(pid));
-        dead.wait().expect("a child");
     }
 
     #[test]
