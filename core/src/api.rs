@@ -79,12 +79,17 @@ impl Context {
             origin: done.notify(),
             completion: Notify::None,
         };
-        // A handler that runs in line can't wait until the data is fetched: it sends a copy.
-        let bulk = if self.may_wait("send").is_ok() { Bulk::AsConfigured } else { Bulk::Avoid };
+        let bulk = self.bulk_of_borrowed();
         // SAFETY: this call waits until the flag says that the source is free. Handlers come from
         // the table.
         unsafe { self.am_send_by(message, bulk)? };
         self.settle(&done, target)
+    }
+
+    /// How a call sends data that it has borrowed. A handler that runs in line can't wait until
+    /// they are fetched: it sends a copy, in packets.
+    fn bulk_of_borrowed(&self) -> Bulk {
+        if self.may_wait("send").is_ok() { Bulk::AsConfigured } else { Bulk::Avoid }
     }
 
     /// Sends an active message that owns its data. The result returns the data when the target's
@@ -124,8 +129,7 @@ impl Context {
     /// [error handler](crate::ContextBuilder::on_error).
     ///
     /// # Errors
-    /// `data` is longer than the memory; the target is down, or refuses; the call was made from
-    /// within a handler that runs inline, and the memory is not mapped here.
+    /// `data` is longer than the memory; the target is down, or refuses.
     #[inline(always)] // The compiler's heuristics would count the slow path as well.
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
@@ -142,7 +146,6 @@ impl Context {
 
     #[inline(never)]
     fn put_far(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
-        self.may_wait("put_bytes")?;
         let done = Flag::new();
         let args = PutArgs {
             target: to.task,
@@ -155,7 +158,7 @@ impl Context {
         };
         // SAFETY: this call waits until the flag says that the data is free; the target checks the
         // range.
-        unsafe { self.put_by_transport(args, Bulk::AsConfigured)? };
+        unsafe { self.put_by_transport(args, self.bulk_of_borrowed())? };
         self.settle(&done, to.task)
     }
 
