@@ -84,10 +84,11 @@ impl<C> HandlerTable<C> {
         if !old.is_null() {
             self.retired.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(old);
         }
-        *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+        self.nothing_waits();
     }
 
-    /// No message waits for its handler any more: the next one that finds none is the first again.
+    /// No message waits for its handler any more, or those that do get their time anew: the next
+    /// one that finds none is the first again.
     #[cold]
     pub(crate) fn nothing_waits(&self) {
         *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;

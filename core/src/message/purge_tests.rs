@@ -29,6 +29,18 @@ fn send(link: &mut Link, far: &mut Datagrams, number: u32, handler: HandlerId) {
     assert_eq!(far.send(link, 0, head.bytes(n), &[7; 8], true), Status::Done);
 }
 
+/// Counts the messages that come for the handler that counts.
+fn counting(context: &Context) -> Arc<AtomicU32> {
+    let came = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&came);
+    let count = move |_: &Context, _: &Incoming<'_>| {
+        counts.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    };
+    context.set_handler(COUNTS, count).unwrap();
+    came
+}
+
 /// Both learn of each other by a message, which is counted.
 fn meet(context: &Context, link: &mut Link, far: &mut Datagrams, came: &AtomicU32) {
     send(link, far, 0, COUNTS);
@@ -45,13 +57,7 @@ fn meet(context: &Context, link: &mut Link, far: &mut Datagrams, came: &AtomicU3
 #[test]
 fn a_task_that_is_resumed_is_greeted_at_once() {
     let (context, mut link, mut far) = two_tasks::pair();
-    let came = Arc::new(AtomicU32::new(0));
-    let counts = Arc::clone(&came);
-    let count = move |_: &Context, _: &Incoming<'_>| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    };
-    context.set_handler(COUNTS, count).unwrap();
+    let came = counting(&context);
     meet(&context, &mut link, &mut far, &came);
     context.purge(PEER).unwrap();
     poll(&mut link, &mut far);
@@ -65,19 +71,14 @@ fn a_task_that_is_resumed_is_greeted_at_once() {
 #[test]
 fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_former_life() {
     let (context, mut link, mut far) = two_tasks::pair();
-    let came = Arc::new(AtomicU32::new(0));
-    let (counts, purges) = (Arc::clone(&came), Arc::clone(&came));
-    let count = move |_: &Context, _: &Incoming<'_>| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    };
+    let came = counting(&context);
+    let purges = Arc::clone(&came);
     let purge = move |context: &Context, _: &Incoming<'_>| {
         purges.fetch_add(1, Ordering::Relaxed);
         context.purge(PEER).unwrap();
         context.resume(PEER).unwrap();
         Delivery::bury()
     };
-    context.set_handler(COUNTS, count).unwrap();
     context.set_handler(PURGES, purge).unwrap();
     meet(&context, &mut link, &mut far, &came);
     (1..4).for_each(|number| send(&mut link, &mut far, number, PURGES));
@@ -106,13 +107,7 @@ unsafe fn sends_more(context: &Context, peer: PeerId, _: usize, _: *mut c_void, 
 #[test]
 fn what_is_sent_by_those_who_are_told_of_a_new_life_belongs_to_it() {
     let (context, mut link, mut far) = two_tasks::pair();
-    let came = Arc::new(AtomicU32::new(0));
-    let counts = Arc::clone(&came);
-    let count = move |_: &Context, _: &Incoming<'_>| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    };
-    context.set_handler(COUNTS, count).unwrap();
+    let came = counting(&context);
     meet(&context, &mut link, &mut far, &came);
     let mut locked = context.locked();
     locked.peers[PEER].numbered = 1000;
@@ -147,13 +142,7 @@ fn what_is_sent_by_those_who_are_told_of_a_new_life_belongs_to_it() {
 #[test]
 fn what_a_task_that_has_left_never_answers_ends_after_the_timeout() {
     let (context, mut link, mut far) = two_tasks::pair();
-    let came = Arc::new(AtomicU32::new(0));
-    let counts = Arc::clone(&came);
-    let count = move |_: &Context, _: &Incoming<'_>| {
-        counts.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    };
-    context.set_handler(COUNTS, count).unwrap();
+    let came = counting(&context);
     context.set_timeout(Duration::from_secs(1));
     meet(&context, &mut link, &mut far, &came);
     let (tell, told) = mpsc::channel();
