@@ -6,7 +6,7 @@
 //! connection has one answer at a time.
 
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::{Daemon, OpenPort, PATIENCE, PortWish};
+use lapis_adapters::client::{Daemon, OpenPort, PortWish, SHOWING};
 use lapis_adapters::key::Key;
 use lapis_core::sync::Arc;
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
@@ -17,9 +17,6 @@ use std::time::Duration;
 
 /// For so long a new daemon may take to say that it is there: the program waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
-
-/// For so long it may take to look at a port that it is shown.
-const SHOWING: Duration = Duration::from_secs(2);
 
 /// What a daemon knows of a port.
 pub(crate) struct Registration {
@@ -122,10 +119,7 @@ impl Registration {
         }
         let Ok(daemon) = Daemon::connect_within(&self.address, QUICK) else { return };
         let wish = PortWish { node: &self.node, board: self.board, port: self.number, name: &self.name };
-        let _ = daemon.be_patient(SHOWING);
-        let adopted = daemon.adopt_port(&wish, &self.opened, self.key);
-        let _ = daemon.be_patient(PATIENCE);
-        match adopted {
+        match daemon.within(SHOWING, |daemon| daemon.adopt_port(&wish, &self.opened, self.key)) {
             Ok(()) => tracing::info!(target: "lapis::gm", "port {}: a services daemon is back", self.number),
             Err(e) => tracing::warn!(
                 target: "lapis::gm",

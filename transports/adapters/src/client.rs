@@ -20,7 +20,11 @@ use std::time::{Duration, Instant};
 
 /// For so long an answer is waited for. One to a window of an interface takes as long as the kernel
 /// needs to put a program there, which is seconds where many networks are made and unmade.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// For so long a daemon that has begun anew may take to look at a window or port that it is shown:
+/// who shows it waits meanwhile, and needs no daemon.
+pub const SHOWING: Duration = Duration::from_secs(2);
 
 /// For so long, and so often, a window is asked for that somebody is about to let go of.
 const SOON: Duration = Duration::from_secs(10);
@@ -128,12 +132,13 @@ impl Daemon {
         has_gone(&self.channel, &self.late)
     }
 
-    /// From now on answers are waited for so long at most.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn be_patient(&self, patience: Duration) -> io::Result<()> {
-        self.channel.be_patient(patience)
+    /// Asks something, for each answer to which so long is waited at most.
+    pub fn within<R>(&self, patience: Duration, ask: impl FnOnce(&Self) -> R) -> R {
+        // The system refuses no such time; and if it did, answers would be waited for as ever.
+        let _ = self.channel.be_patient(patience);
+        let result = ask(self);
+        let _ = self.channel.be_patient(PATIENCE);
+        result
     }
 
     fn ask(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {

@@ -3,7 +3,7 @@
 
 use crate::rail::Rail;
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::{Daemon, DaemonError, PATIENCE};
+use lapis_adapters::client::{Daemon, DaemonError, SHOWING};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Place;
@@ -16,9 +16,6 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// For so long a new daemon may take to say that it is there: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
-
-/// For so long it may take to look at a window that it is shown.
-const SHOWING: Duration = Duration::from_secs(2);
 
 /// News of the daemon.
 #[derive(Debug)]
@@ -107,17 +104,13 @@ impl Services {
     /// connection, too, and keeps it open.
     pub(crate) fn give_back(&self, rails: &mut Vec<Rail>) {
         let places: Vec<Place> = rails.drain(..).map(|rail| rail.entry.place).collect();
-        if self.gone || self.process != getpid() || self.daemon.be_patient(QUICK).is_err() {
+        if self.gone || self.process != getpid() {
             return;
         }
-        for place in places {
-            match self.daemon.close(&place) {
-                // It was lost to somebody else, or is free already.
-                Ok(()) | Err(DaemonError::Refused { .. }) => {}
-                // A daemon that is busy hears of it later; one that has gone need not.
-                Err(_) => return,
-            }
-        }
+        // One that was lost to somebody else, or is free already, is refused. A daemon that is busy
+        // hears of it later; one that has gone need not.
+        let is_heard = |closed| matches!(closed, Ok(()) | Err(DaemonError::Refused { .. }));
+        self.daemon.within(QUICK, |daemon| places.iter().all(|place| is_heard(daemon.close(place))));
     }
 
     /// Looks whether the daemon is there. Costs a system call; answers what is new.
@@ -138,18 +131,19 @@ impl Services {
         // the time.
         self.tried = Instant::now();
         let daemon = found?;
-        // Each is shown, also behind one whose number somebody else has by now. The task waits
-        // meanwhile, and needs no daemon.
-        let mut shown = daemon.be_patient(SHOWING).map_err(|e| DaemonError::Silent(self.address.clone(), e));
-        for rail in rails {
-            let this = daemon.adopt(&rail.entry.place, self.key, &rail.parts);
-            let is_silent = matches!(this, Err(DaemonError::Silent(..)));
-            shown = shown.and(this);
-            if is_silent {
-                break;
+        let shown = daemon.within(SHOWING, |daemon| {
+            // Each is shown, also behind one whose number somebody else has by now.
+            let mut shown = Ok(());
+            for rail in rails {
+                let this = daemon.adopt(&rail.entry.place, self.key, &rail.parts);
+                let is_silent = matches!(this, Err(DaemonError::Silent(..)));
+                shown = shown.and(this);
+                if is_silent {
+                    break;
+                }
             }
-        }
-        let _ = daemon.be_patient(PATIENCE);
+            shown
+        });
         // Adapters keep their places: the names in the windows' places are the new daemon's, too.
         self.daemon = daemon;
         self.gone = false;

@@ -132,9 +132,11 @@ impl<T: Copy> Ring<T> {
     /// Whether the kernel must be called to look at it.
     #[inline]
     pub fn must_wake(&self) -> bool {
-        // SYNC: pairs with a driver's setting the flag and looking at the ring once more: either
-        // that sees the position that was published before, or this sees the flag.
-        fence(Ordering::SeqCst);
-        self.at.flags.is_some_and(|at| self.word(at).load(Ordering::Relaxed) & NEED_WAKEUP != 0)
+        self.at.flags.is_some_and(|at| {
+            // SYNC: pairs with a driver's setting the flag and looking at the ring once more:
+            // either that sees the position that was published before, or this sees the flag.
+            fence(Ordering::SeqCst);
+            self.word(at).load(Ordering::Relaxed) & NEED_WAKEUP != 0
+        })
     }
 }
