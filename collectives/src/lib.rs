@@ -49,6 +49,7 @@ mod two_levels;
 pub use call::Call;
 pub use combine::{By, Combine};
 pub use element::{Complex, Element, Located, Logical, Operator, Type};
+pub use engine::Held;
 pub use error::{CollectiveError, Result};
 pub use lapis_schedules::Side;
 pub use lapis_schedules::exchange::Edge;

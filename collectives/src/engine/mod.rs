@@ -72,11 +72,12 @@ pub(crate) const EAGER: usize = 8 << 10;
 /// Buffers of early messages that a team keeps for the next ones.
 const SPARE: usize = 64;
 
-/// The context's lock, held.
-pub(crate) struct Held<'a>(&'a Context);
+/// The context's [lock](Context::lock), held until this is dropped.
+pub struct Held<'a>(&'a Context);
 
 impl<'a> Held<'a> {
-    pub(crate) fn new(context: &'a Context) -> Self {
+    /// Takes the lock. It is recursive: handlers, which have it, may do so, too.
+    pub fn new(context: &'a Context) -> Self {
         context.lock();
         Self(context)
     }

@@ -72,8 +72,8 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         && let Err(error) = instance.context.set_interrupts(true)
     {
         let code = failed(error);
-        // The program has no handle to do so.
-        end(instance.handle)?;
+        // The program has no handle to do so. If it can't end now, that is the lesser trouble.
+        let _ = end(instance.handle);
         return Err(code);
     }
     attention::at_init(instance, &config);

@@ -4,7 +4,7 @@ use super::outcome::{Outcome, exhausted, failed, failure};
 use super::table::{Shelf, Table};
 use super::values::Operators;
 use crate::abi::*;
-use lapis_collectives::{RawPersistent, Request, Team};
+use lapis_collectives::{Held, RawPersistent, Request, Team};
 use lapis_core::sync::{AtomicU32, Ordering};
 
 /// What a request stands for.
@@ -21,22 +21,6 @@ pub(crate) struct Collectives {
     world: AtomicU32,
     pub(super) requests: Shelf<Pending>,
     pub(super) operators: Operators,
-}
-
-/// The context's lock, held.
-struct Held<'a>(&'a lapis_core::Context);
-
-impl<'a> Held<'a> {
-    fn new(context: &'a lapis_core::Context) -> Self {
-        context.lock();
-        Self(context)
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.unlock();
-    }
 }
 
 impl Drop for Collectives {
