@@ -103,6 +103,23 @@ static inline void fetched(lapi_handle_t *h, void *info)
     __atomic_store_n((volatile int *)info, 1, __ATOMIC_RELEASE);
 }
 
+/* Between transfers: interrupts on or off, a fence, a pause, a look. */
+static inline void do_something_else(uint64_t *random)
+{
+    lapi_msg_info_t info;
+    uint what = any(random, 20);
+    if (what < 3)
+        OK(LAPI_Senv(hndl, INTERRUPT_SET, chance(random, 50)));
+    else if (what < 5)
+        OK(LAPI_Fence(hndl));
+    else if (what < 6)
+        usleep(any(random, 3000));
+    else if (what < 12)
+        OK(LAPI_Msgpoll(hndl, 1 + any(random, 100), &info));
+    else
+        OK(LAPI_Probe(hndl));
+}
+
 /* A thread for each worker, until all have ended. */
 static inline void run_workers(void *(*work)(void *), void *workers, size_t size_of_one)
 {

@@ -361,22 +361,13 @@ static void turn(struct worker *w)
 {
     uint what = any(&w->random, 100);
     struct operation *op = &w->ops[any(&w->random, OPEN)];
-    lapi_msg_info_t info;
     if (what < 65) {
         await(w, op);
         begin(w, op);
     } else if (what < 80) {
         reap(w, op);
-    } else if (what < 83) {
-        OK(LAPI_Senv(hndl, INTERRUPT_SET, chance(&w->random, 50)));
-    } else if (what < 85) {
-        OK(LAPI_Fence(hndl));
-    } else if (what < 86) {
-        usleep(any(&w->random, 3000));
-    } else if (what < 92) {
-        OK(LAPI_Msgpoll(hndl, 1 + any(&w->random, 100), &info));
     } else {
-        OK(LAPI_Probe(hndl));
+        do_something_else(&w->random);
     }
 }
 

@@ -292,14 +292,8 @@ static void turn(struct worker *w)
         reap(w, op);
     } else if (what < 85) {
         add(w);
-    } else if (what < 88) {
-        OK(LAPI_Senv(hndl, INTERRUPT_SET, chance(&w->random, 50)));
-    } else if (what < 90) {
-        OK(LAPI_Fence(hndl));
-    } else if (what < 91) {
-        usleep(any(&w->random, 3000));
     } else {
-        OK(LAPI_Probe(hndl));
+        do_something_else(&w->random);
     }
 }
 

@@ -101,6 +101,15 @@ static inline long either_way(uint64_t *random, long distance)
     return chance(random, 30) ? -distance : distance;
 }
 
+/* A routine with one block. */
+static inline void routine_of_block(struct program *p, lapi_dgsm_gosub_t *from, long bytes)
+{
+    routine_of(p, from);
+    int start = p->descr.code_size;
+    copy(p, 0, bytes);
+    iterate(p, start);
+}
+
 /* Loops in a loop, with a block behind them: the blocks of the inner one, and where the outer one's are. */
 static inline void nest(uint64_t *random, struct program *p, struct shape *s)
 {
@@ -118,10 +127,7 @@ static inline void nest(uint64_t *random, struct program *p, struct shape *s)
     int start_of_inner = p->descr.code_size;
     lapi_dgsm_gosub_t *second = gosub(p, inner, 0, inner_stride);
     iterate(p, start_of_inner);
-    routine_of(p, second);
-    int start_of_block = p->descr.code_size;
-    copy(p, 0, bytes);
-    iterate(p, start_of_block);
+    routine_of_block(p, second, bytes);
     p->descr.depth = 3;
     for (long i = 0; i < outer; i++)
         for (long j = 0; j < inner; j++)
@@ -136,10 +142,7 @@ static inline void column(uint64_t *random, struct program *p, struct shape *s)
     long element = 1 + any(random, 16), columns = 2 + any(random, 40), rows = 2 + any(random, 60);
     lapi_dgsm_gosub_t *loop = gosub(p, rows, 0, element * columns);
     iterate(p, 0);
-    routine_of(p, loop);
-    int start_of_block = p->descr.code_size;
-    copy(p, 0, element);
-    iterate(p, start_of_block);
+    routine_of_block(p, loop, element);
     p->descr.depth = 2;
     for (long i = 0; i < rows; i++)
         add_block(s, i * element * columns, element);
