@@ -16,7 +16,7 @@ use crate::heap::Heap;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{
-    DataIn, DataOut, INLINE, Payload, ReceiveLane, SLOT, SendLane, Slot, index,
+    DataIn, DataOut, INLINE, Payload, ReceiveLane, SLOT, SendLane, Slot, slot_at,
 };
 use std::ptr::null_mut;
 
@@ -196,7 +196,8 @@ impl Reader {
     }
 
     fn slot(&self) -> *const Slot {
-        self.lane.slots.wrapping_add(index(self.lane.position, self.lane.mask))
+        // SAFETY: the mask is the lane's.
+        unsafe { slot_at(self.lane.slots, self.lane.position, self.lane.mask) }
     }
 
     /// The next message, which stays where it is until [`pass`](Self::pass).

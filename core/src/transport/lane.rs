@@ -28,7 +28,7 @@
 //! quarter. For the same reason a ring has few slots: as many as the first-level cache holds beside
 //! other things.
 //!
-//! Messages take the slots in the order that [`index`] gives.
+//! Messages take the slots in the order that [`slot_at`] gives.
 //!
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport.
 //! Core and transport change it alternately, both under the context's lock.
@@ -46,7 +46,7 @@ pub use send::SendLane;
 pub use shared_bytes::Area;
 #[cfg(loom)]
 pub use shared_bytes::Watched;
-pub use slot::{APART, GAP, IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
+pub use slot::{APART, GAP, IN_MAILBOX, INLINE, MOST_SLOTS, MailboxLine, Payload, SLOT, Slot, head, slot_at};
 
 mod data_ring;
 mod mailbox_line;

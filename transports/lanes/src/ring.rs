@@ -22,8 +22,8 @@ use lapis_copies::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{
-    Area, DataIn, DataOut, Found, IN_MAILBOX, INLINE, Mailbox, ReceiveLane, RingLayout, SendLane, Slot,
-    copy_short,
+    Area, DataIn, DataOut, Found, IN_MAILBOX, INLINE, MOST_SLOTS, Mailbox, ReceiveLane, RingLayout, SendLane,
+    Slot, copy_short,
 };
 use std::ptr::{NonNull, null_mut};
 
@@ -64,7 +64,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         ring_layout: RingLayout,
         longest: usize,
     ) -> Self {
-        const { assert!(SLOTS.is_power_of_two()) }
+        const { assert!(SLOTS.is_power_of_two() && SLOTS <= MOST_SLOTS) }
         // SYNC: pairs with the Release stores of the receiver's `release`.
         // SAFETY: the caller's promise.
         let (head, data_head) = unsafe {

@@ -9,7 +9,7 @@ use crate::sys::{self, io_error};
 use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering, membarrier};
-use lapis_core::transport::lane::{Slot, index};
+use lapis_core::transport::lane::{Slot, slot_at};
 use lapis_core::transport::{TransportError, Waiter};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -123,8 +123,8 @@ impl Notifier {
             lanes &= lanes - 1;
             let next = progress.next[lane].load(Ordering::Relaxed);
             // Ordered after SLEEP by the fence in `arm`, as all looks here are.
-            // SAFETY: the lane exists as long as the segment does, and the index is masked.
-            if unsafe { Slot::holds(self.segment.lane(lane).0.add(index(next, SLOTS as u64 - 1)), next) } {
+            // SAFETY: the lane exists as long as the segment does, and has so many slots.
+            if unsafe { Slot::holds(slot_at(self.segment.lane(lane).0, next, SLOTS as u64 - 1), next) } {
                 return true;
             }
         }

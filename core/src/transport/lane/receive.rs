@@ -1,6 +1,6 @@
 //! The reading end of a lane.
 
-use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, index, slot::length};
+use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, slot::length, slot_at};
 use crate::sync::{AtomicU64, Ordering, prefetch};
 use crate::transport::types::PeerId;
 use lapis_ablation::{Optimization, without};
@@ -15,7 +15,7 @@ const AHEAD: u64 = 3;
 pub struct ReceiveLane {
     /// The slots.
     pub slots: *const Slot,
-    /// Number of slots minus one.
+    /// As in [`SendLane`](super::SendLane).
     pub mask: u64,
     /// Position of the next message.
     pub position: u64,
@@ -246,7 +246,8 @@ impl ReceiveLane {
     /// The slot `ahead` messages behind the next one.
     #[inline(always)]
     fn slot(&self, ahead: u64) -> *const Slot {
-        self.slots.wrapping_add(index(self.position.wrapping_add(ahead), self.mask))
+        // SAFETY: the mask is the lane's.
+        unsafe { slot_at(self.slots, self.position.wrapping_add(ahead), self.mask) }
     }
 
     /// Asks the cache for what comes after the next messages: for a reader that goes on reading.

@@ -1,7 +1,7 @@
 //! The writing end of a lane.
 
 use super::{
-    self as lane, DataOut, GAP, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, index,
+    self as lane, DataOut, GAP, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, after, copy_short, head, slot_at,
     store_parts,
 };
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -12,7 +12,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 pub struct SendLane {
     /// The slots, aligned to 64 bytes.
     pub slots: *const Slot,
-    /// Number of slots, a power of two, minus one.
+    /// Number of slots, a power of two and at most [`MOST_SLOTS`](lane::MOST_SLOTS), minus one.
     pub mask: u64,
     /// Position of the next message.
     pub position: u64,
@@ -76,7 +76,11 @@ impl SendLane {
     unsafe fn has_mailbox(&self, len: usize) -> bool {
         // In a stream it is never ours: that is asked before the length.
         // SAFETY: a mailbox lives as long as the lanes that name it.
-        !self.mailbox.is_null() && unsafe { (*self.mailbox).is_ours() } && len <= IN_MAILBOX
+        if self.mailbox.is_null() || unsafe { !(*self.mailbox).is_ours() } {
+            return false;
+        }
+        unlike_a_stream();
+        len <= IN_MAILBOX
     }
 
     /// Whether a message of `len` bytes can be published now.
@@ -222,8 +226,8 @@ impl SendLane {
     unsafe fn next_slot(&mut self, len: usize) -> (*const Slot, u64) {
         let at = self.position;
         self.position = at.wrapping_add(1);
-        // SAFETY: the index is masked.
-        (unsafe { self.slots.add(index(at, self.mask)) }, head(at, len))
+        // SAFETY: the mask is the lane's.
+        (unsafe { slot_at(self.slots, at, self.mask) }, head(at, len))
     }
 
     /// Hands a message over. Gives what the receiver's attention word says.
@@ -245,6 +249,10 @@ impl SendLane {
         }
     }
 }
+
+/// Tells the compiler that the way of a stream is the other one.
+#[cold]
+const fn unlike_a_stream() {}
 
 /// The place of a message that is about to be written.
 pub(crate) struct Reserved {

@@ -59,14 +59,36 @@ impl Slot {
     }
 }
 
-/// Which slot has the message at `position`: the positions' Gray code, so that no two steps in a
-/// row are of the same length. Slots in plain order are a stride that the hardware learns; it then
-/// fetches the next slot while its writer is at it, which costs a message to and fro a tenth of its
-/// time.
+/// The most slots that a lane has.
+pub const MOST_SLOTS: usize = 256;
+
+/// Which slot has the message at a place in the order of messages, in bytes from the first slot:
+/// the place's Gray code, so that no two steps in a row are of the same length. Slots in plain
+/// order are a stride that the hardware learns; it then fetches the next slot while its writer is
+/// at it, which costs a message to and fro a tenth of its time.
+static ORDER: [u32; MOST_SLOTS] = {
+    let mut order = [0; MOST_SLOTS];
+    let mut place = 0;
+    while place < MOST_SLOTS {
+        order[place] = ((place ^ place >> 1) * size_of::<Slot>()) as u32;
+        place += 1;
+    }
+    order
+};
+
+/// The slot of the message at `position`, of those that begin at `slots`.
+///
+/// # Safety
+/// `mask` is the number of slots minus one; they are a power of two, and at most [`MOST_SLOTS`].
 #[inline(always)]
-pub fn index(position: u64, mask: u64) -> usize {
-    let place = position & mask;
-    if without(Optimization::GrayCode) { place as usize } else { (place ^ place >> 1) as usize }
+pub unsafe fn slot_at(slots: *const Slot, position: u64, mask: u64) -> *const Slot {
+    let place = (position & mask) as usize;
+    debug_assert!(place < MOST_SLOTS);
+    if without(Optimization::GrayCode) {
+        return slots.wrapping_add(place);
+    }
+    // SAFETY: a place is below the number of slots.
+    slots.wrapping_byte_add(unsafe { *ORDER.get_unchecked(place) } as usize)
 }
 
 /// What stands at the head of the slot of the message at `position`.

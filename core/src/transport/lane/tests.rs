@@ -86,9 +86,9 @@ fn messages_arrive_in_order_and_slots_are_given_back_with_the_next_look() {
         assert!(matches!(rx.take(), Taken::Message { len: 55, .. }));
         assert!(matches!(rx.take(), Taken::Message { len: 17, .. }));
         // A slot that announces a long message, in a lane without a data ring.
-        slots[index(13, 3)].head.store(head(13, INLINE + 1), Ordering::Relaxed);
+        (*slot_at(slots.as_ptr(), 13, 3)).head.store(head(13, INLINE + 1), Ordering::Relaxed);
         assert_eq!((rx.take(), rx.take_next()), (Taken::Left, None));
-        slots[index(13, 3)].head.store(head(13, APART), Ordering::Relaxed);
+        (*slot_at(slots.as_ptr(), 13, 3)).head.store(head(13, APART), Ordering::Relaxed);
         assert_eq!((rx.take(), rx.take_next()), (Taken::Left, None));
         rx.look_ahead();
     }
@@ -127,9 +127,9 @@ fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
         assert_eq!(tx.send_data(&[0; 8], &body), None, "longer than the ring allows");
         tx.data.longest = 500;
         assert_eq!(tx.send_data(&[], &body[..501]), None, "longer than the reader takes");
-        slots[index(100, 3)].head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
+        (*slot_at(slots.as_ptr(), 100, 3)).head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
         assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
-        slots[index(100, 3)].head.store(head(100, APART | (RING / 4 + 1)), Ordering::Relaxed);
+        (*slot_at(slots.as_ptr(), 100, 3)).head.store(head(100, APART | (RING / 4 + 1)), Ordering::Relaxed);
         assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
     }
 }

@@ -42,8 +42,8 @@ const LANE_RECEIVE: &str = "core/src/message/lane_receive.rs";
 const INBOUND: &str = "core/src/state/inbound.rs";
 const ANSWER_REST: &str = "core/src/state/answer_rest.rs";
 const SEND: &str = "core/src/transport/lane/send.rs";
-const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const SLOT: &str = "core/src/transport/lane/slot.rs";
+const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
 const WINDOWS: &str = "collectives/src/board/rounds/windows.rs";
@@ -72,7 +72,7 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: GrayCode,
             figures: &[shm("am_lat", &[64]), shm("am_rate", &[8])],
-            code: &[("core/src/transport/lane/slot.rs", "pub fn index(")],
+            code: &[(SLOT, "static ORDER"), (SLOT, "pub unsafe fn slot_at(")],
         },
         Trial {
             which: SlotPrefetch,
