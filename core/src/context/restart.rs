@@ -11,7 +11,7 @@ use crate::bootstrap::Entry;
 use crate::context::State;
 use crate::datagrams::{Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::state::{PeerState, Route};
+use crate::state::{PeerLane, PeerState, Route};
 use crate::sync::Ordering;
 use crate::transport::{Caps, PeerId};
 use std::net::SocketAddr;
@@ -205,7 +205,7 @@ impl Locked<'_> {
             }
             state.leave_epochs(peer);
             let p = &mut state.peers[peer];
-            (p.route, p.lane) = (Route::over(index), None);
+            (p.route, p.lane) = (Route::over(index), PeerLane::none());
             shared.link_sleepers.begin_to_use(index);
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use super::header_handler::HEADER_HANDLER;
 use super::packet::Submitted;
+use super::sender::{Sender, Told};
 use super::{Destination, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
@@ -26,9 +27,7 @@ impl Locked<'_> {
             // before we are done; whoever sent them has handed them over and does not write there
             // until the transport gives the place back.
             let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
-            if self.is_task(event.peer, packet) {
-                self.packet_arrived(path, event.peer, packet);
-            }
+            self.packet_arrived(path, event.peer, packet);
         } else {
             self.dispatch_rare(event);
         }
@@ -61,55 +60,93 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a packet comes from a task of this job, as its transport says; complains if not.
+    /// Who sent a packet, if it is a task of this job, as its transport says; complains if not.
     #[inline(always)]
-    pub(super) fn is_task(&self, source: PeerId, packet: &[u8]) -> bool {
-        let known = source < self.shared().tasks;
-        if !known {
+    pub(super) fn sender(&mut self, source: PeerId, packet: &[u8]) -> Option<Sender> {
+        let place = self.peers.place(source);
+        if place.is_none() {
             malformed(source, packet, &"the source is no task of this job");
         }
-        known
+        Some(Sender::new(place?, source))
     }
 
-    /// Handles one packet of a link without an engine, of a task of this job. `dispatching` is set.
+    /// Handles one packet of a link without an engine. `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
+        if let Some(from) = self.sender(source, packet) {
+            self.packet_arrived_from(path, from, &mut Told::of(from), packet);
+        }
+    }
+
+    /// The same where packets of one task are handled in a row.
+    #[inline(always)]
+    pub(super) fn packet_arrived_from<'p>(
+        &mut self,
+        path: Path,
+        from: Sender,
+        told: &mut Told<'p>,
+        packet: &'p [u8],
+    ) {
         let state = &mut **self;
-        if state.peers.unsettled > 0 && !state.may_take(source, packet) {
+        if state.peers.unsettled > 0 && !state.may_take(from.task, packet) {
             return;
         }
-        self.packet_of_present(path, source, packet);
+        self.packet_of_present_from(path, from, told, packet);
     }
 
     /// The same for a packet that is known to belong to the present life of its sender, as those of
     /// links with engines are.
     #[inline(always)]
     pub(crate) fn packet_of_present(&mut self, path: Path, source: PeerId, packet: &[u8]) {
+        if let Some(from) = self.sender(source, packet) {
+            self.packet_of_present_from(path, from, &mut Told::of(from), packet);
+        }
+    }
+
+    #[inline(always)]
+    fn packet_of_present_from<'p>(
+        &mut self,
+        path: Path,
+        from: Sender,
+        told: &mut Told<'p>,
+        packet: &'p [u8],
+    ) {
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
-            Some(short) => self.short_arrived(path, source, short, packet),
-            None => self.reborrow().any_packet_arrived(path, source, packet),
+            Some(short) => self.short_arrived(path, from, told, (short, packet)),
+            None => self.reborrow().any_packet_arrived(path, from, packet),
         }
     }
 
     /// A whole active message of which the origin wants to hear no more. If its handler wants
     /// anything done, the packet is read once more, so that little need be kept during the handler.
     #[inline(always)]
-    fn short_arrived(&mut self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
+    fn short_arrived<'p>(
+        &mut self,
+        path: Path,
+        from: Sender,
+        told: &mut Told<'p>,
+        (message, packet): (ShortMessage<'p>, &[u8]),
+    ) {
         let ShortMessage { number, handler, target_counter, user_header, data } = message;
+        let source = from.task;
         self.count_received(path, data.len());
-        let incoming = Incoming { source, user_header, len: data.len() as u64, first: data };
+        let incoming = told.whole(user_header, data);
         if let Some(f) = self.shared().handlers.closure(handler) {
-            let delivery = self.out_to(HEADER_HANDLER, |context| f(context, &incoming));
+            let delivery = self.out_to(HEADER_HANDLER, |context| f(context, incoming));
             if delivery.wants_something() {
                 return self.reborrow().deliver_short(source, delivery, packet);
             }
             // There is nothing in it to drop, which the compiler doesn't see.
             std::mem::forget(delivery);
-        } else if let Some(delivery) = self.call_handler_by_address(handler, &incoming) {
+        } else if let Some(delivery) = self.call_handler_by_address(handler, incoming) {
             return self.reborrow().deliver_short(source, delivery, packet);
         }
-        self.delivered(source, number);
+        self.receiving.ended += 1;
+        // SAFETY: the sender is one of this state's peers, of which nothing is borrowed.
+        if unsafe { from.done(number) } {
+            self.reborrow().answer_fences(source);
+        }
         // SAFETY: the origin handed back an address that this task gave out.
         unsafe { self.count_at(target_counter, source) };
     }
@@ -131,10 +168,11 @@ impl Locked<'_> {
     }
 
     #[inline(never)]
-    fn any_packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
+    fn any_packet_arrived(&mut self, path: Path, from: Sender, packet: &[u8]) {
         if let Some(short) = ShortMessage::parse::<true>(packet) {
-            return self.short_arrived(path, source, short, packet);
+            return self.short_arrived(path, from, &mut Told::of(from), (short, packet));
         }
+        let source = from.task;
         if let Some(FragmentPacket { message, position, data }) = FragmentPacket::parse(packet) {
             self.count_received(path, data.len());
             return self.fragment((source, message), position, data);

@@ -3,7 +3,7 @@
 
 use crate::context::Locked;
 use crate::context::State;
-use crate::state::{Epochs, PeerState};
+use crate::state::{Epochs, PeerLane, PeerState};
 use crate::transport::PeerId;
 use crate::wire::{Encoded, Header, Kind};
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ impl State {
             p.arrived.restart(0);
         }
         if p.epochs.hold() {
-            p.lane = None;
+            p.lane = PeerLane::none();
         }
         self.peers.unsettled = self.peers.unsettled + u32::from(before) - u32::from(after);
         Some(result)

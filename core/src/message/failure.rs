@@ -3,7 +3,7 @@
 use crate::Context;
 use crate::context::{Locked, Notify, Operation};
 use crate::error::Error;
-use crate::state::PeerState;
+use crate::state::{PeerLane, PeerState};
 use crate::sync::Ordering;
 use crate::transport::PeerId;
 
@@ -262,7 +262,7 @@ impl Locked<'_> {
         let p = &mut self.peers[peer];
         p.farewell = true;
         if p.state == PeerState::Up {
-            (p.state, p.lane) = (PeerState::Ended, None);
+            (p.state, p.lane) = (PeerState::Ended, PeerLane::none());
             self.shared().windows[peer as usize].close();
             self.tell_watch(peer);
         }

@@ -1,5 +1,6 @@
 //! Receiving from the lanes: messages are handled where they lie.
 
+use super::sender::Told;
 use crate::context::{AdaptiveWait, Checked, Locked};
 use crate::stats::Path;
 use crate::sync::spin_loop;
@@ -102,9 +103,10 @@ impl Locked<'_> {
         // SAFETY: the lane is alive; nothing but its transport's own calls changes the sender.
         let peer = unsafe { (*lane).peer };
         // SAFETY: the message is there, by the contract above.
-        if !self.is_task(peer, unsafe { std::slice::from_raw_parts(data, len) }) {
+        let Some(from) = self.sender(peer, unsafe { std::slice::from_raw_parts(data, len) }) else {
             return false;
-        }
+        };
+        let mut told = Told::of(from);
         let most = self.links.inbound.begin_turn();
         let most = if mailbox.is_null() { most } else { 1 };
         let mut left = most;
@@ -118,7 +120,8 @@ impl Locked<'_> {
                 (*lane).look_ahead();
             }
             loop {
-                locked.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
+                let packet = std::slice::from_raw_parts(data, len);
+                locked.packet_arrived_from(Path::SharedMemory, from, &mut told, packet);
                 left -= 1;
                 if left == 0 || locked.shared().lock_is_wanted() {
                     break;

@@ -26,7 +26,7 @@ impl State {
     pub(super) fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
         let &Short { data, .. } = message;
         let peer = self.peers.get_mut(message.target)?;
-        let lane = peer.lane?.as_ptr();
+        let lane = peer.lane.or_closed();
         if !message.fits_slot() {
             return None;
         }
@@ -52,7 +52,7 @@ impl State {
     #[inline(never)]
     pub(super) fn send_in_lane_again(&mut self, message: &Aside<'_>) -> Option<u32> {
         let message = message.short();
-        let lane = self.peers.get(message.target)?.lane?.as_ptr();
+        let lane = self.peers.get(message.target)?.lane.get()?.as_ptr();
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         if unsafe { !(*lane).has_room() && !(*lane).refresh() } {
@@ -69,7 +69,7 @@ impl State {
     fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
         let &Short { user_header, data, .. } = message;
         let peer = self.peers.get_mut(message.target)?;
-        let lane = peer.lane?.as_ptr();
+        let lane = peer.lane.get()?.as_ptr();
         let before = message.before();
         let alone = self.links.inbound.was_answered();
         debug_assert!(data.len() as u64 <= Short::LONGEST);
@@ -97,7 +97,7 @@ impl State {
     /// Whether no lane leads to a task: as with all that datagrams lead to.
     #[inline(always)]
     fn has_no_lane(&self, target: PeerId) -> bool {
-        self.peers.get(target).is_none_or(|peer| peer.lane.is_none())
+        self.peers.get(target).is_none_or(|peer| peer.lane.get().is_none())
     }
 
     /// A message of so many bytes of data has gone into its target's lane.
@@ -127,7 +127,7 @@ impl State {
     #[inline(always)]
     pub(super) fn packet_in_lane(&mut self, target: PeerId, head: &[u8], data: &[u8]) -> Option<Status> {
         let peer = &self.peers[target];
-        let lane = peer.lane?.as_ptr();
+        let lane = peer.lane.get()?.as_ptr();
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         let news = unsafe { write_packet(lane, head, data)? };

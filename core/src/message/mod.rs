@@ -48,6 +48,7 @@ mod rma;
 mod rmw;
 mod self_send;
 mod send;
+mod sender;
 mod short;
 mod short_put;
 mod zero_copy_send;

@@ -92,7 +92,7 @@ impl State {
     ) -> Option<u32> {
         let &Short { kind, target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get(target)?;
-        let (lane, number) = (peer.lane?.as_ptr(), peer.next_number());
+        let (lane, number) = (peer.lane.get()?.as_ptr(), peer.next_number());
         let fits = user_header.len() <= USER_HEADER && user_header.len().is_multiple_of(4);
         if !fits || data.len() as u64 > Short::LONGEST || self.operations.len() >= MAX_OPERATIONS {
             return None;
@@ -134,7 +134,7 @@ impl State {
     unsafe fn get_in_lane(&mut self, get: &ShortGet) -> Option<u32> {
         let &ShortGet { target, remote, to, len, target_counter, origin, checked } = get;
         let peer = self.peers.get(target)?;
-        let (lane, number) = (peer.lane?.as_ptr(), peer.next_number());
+        let (lane, number) = (peer.lane.get()?.as_ptr(), peer.next_number());
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         let room = unsafe { (*lane).has_room() || (*lane).refresh() };

@@ -1,7 +1,7 @@
 //! The lanes of short messages: their peers, and when to poll them.
 
 use super::answer_rest::AnswerRest;
-use super::{PeerState, State};
+use super::{PeerLane, PeerState, State};
 use crate::transport::lane::ReceiveLanes;
 use crate::transport::{Caps, Link, PeerId};
 use lapis_ablation::{Optimization, without};
@@ -164,13 +164,13 @@ impl<C> State<C> {
         let p = &self.peers[peer];
         let up = p.state == PeerState::Up && !p.epochs.hold();
         let link = self.link_to(peer).filter(|link| up && has_lanes(link));
-        self.peers[peer].lane = link.and_then(|link| link.send_lane(peer));
+        self.peers[peer].lane = link.and_then(|link| link.send_lane(peer)).into();
     }
 
     /// Forgets the lanes: the links are about to be closed.
     pub(crate) fn forget_lanes(&mut self) {
         self.links.inbound = Inbound::default();
-        self.peers.iter_mut().for_each(|peer| peer.lane = None);
+        self.peers.iter_mut().for_each(|peer| peer.lane = PeerLane::none());
     }
 
     /// The lanes, if nothing but what arrives in them is to be expected for a moment.

@@ -2,11 +2,11 @@
 
 use super::copy_choice::CopyChoice;
 use super::epochs::Epochs;
+use super::peer_lane::PeerLane;
 use super::regions::PeerRegions;
 use super::sequence_window::SequenceWindow;
 use crate::error::Error;
 use crate::transport::PeerId;
-use crate::transport::lane::SendLane;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(crate) struct Peer {
     pub(crate) state: PeerState,
     /// The lane to it, where its transport has one. None but to peers that are up, and of which no
     /// packet is held: whoever finds a lane need ask nothing else.
-    pub(crate) lane: Option<NonNull<SendLane>>,
+    pub(crate) lane: PeerLane,
     /// Its transport's ways to it are known: lane and window. In large jobs that takes a first
     /// contact.
     pub(crate) met: bool,
@@ -124,7 +124,7 @@ impl Peer {
         Self {
             route: Route::NONE,
             state: PeerState::Up,
-            lane: None,
+            lane: PeerLane::none(),
             met: true,
             moved: false,
             life: 0,
@@ -240,6 +240,17 @@ impl Peers {
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
         self.all.get_mut(peer as usize)
+    }
+
+    /// Where a peer is kept: for as long as the state lives.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, peer: PeerId) -> Option<NonNull<Peer>> {
+        if peer as usize >= self.all.len() {
+            return None;
+        }
+        // From the beginning of the list, so that others may borrow this peer meanwhile.
+        // SAFETY: just compared.
+        NonNull::new(unsafe { self.all.as_mut_ptr().add(peer as usize) })
     }
 
     pub(crate) fn len(&self) -> PeerId {
