@@ -62,8 +62,6 @@ struct Slot {
     /// The handle of the instance that is being ended, 0 if none is.
     ending: AtomicU32,
     instance: AtomicPtr<Instance>,
-    /// What handlers are given a pointer to: set before anything can call one.
-    for_handlers: AtomicU32,
     generation: AtomicU32,
     /// Whether an instance is being set up, lives, or is being ended.
     taken: AtomicBool,
@@ -74,11 +72,14 @@ static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = [const {
         handle: AtomicU32::new(0),
         ending: AtomicU32::new(0),
         instance: AtomicPtr::new(null_mut()),
-        for_handlers: AtomicU32::new(0),
         generation: AtomicU32::new(0),
         taken: AtomicBool::new(false),
     })
 }; 1 << INSTANCE_BITS];
+
+/// What handlers are given a pointer to, by context number: set before anything can call one. Apart
+/// from the rest, so that finding it is one step.
+static FOR_HANDLERS: [AtomicU32; MAX_INSTANCES] = [const { AtomicU32::new(0) }; MAX_INSTANCES];
 
 /// Instances that have ended, oldest first.
 #[allow(clippy::vec_box, reason = "threads may still hold references: instances don't move")]
@@ -179,7 +180,7 @@ pub(crate) fn of_context(context: &Context) -> Option<&'static Instance> {
 /// What handlers of a context are given to name it.
 #[inline(always)]
 pub(crate) fn for_handlers(context: &Context) -> *mut lapi_handle_t {
-    slot(context.number() + 1).for_handlers.as_ptr()
+    FOR_HANDLERS[context.number() as usize % MAX_INSTANCES].as_ptr()
 }
 
 /// A place of the table that is being set up. Dropped without [`publish`](Self::publish), it
@@ -204,7 +205,7 @@ pub(crate) fn reserve(wanted: c_uint) -> Result<Reservation, Error> {
         if !slot.taken.swap(true, Ordering::Acquire) {
             let generation = slot.generation.fetch_add(1, Ordering::Relaxed);
             let handle = generation << INSTANCE_BITS | number;
-            slot.for_handlers.store(handle, Ordering::Relaxed);
+            FOR_HANDLERS[number as usize - 1].store(handle, Ordering::Relaxed);
             return Ok(Reservation { number, handle, published: false });
         }
     }

@@ -40,8 +40,9 @@ pub(crate) unsafe fn call(
     let buffer = context.lending_held(|| unsafe {
         call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
     });
-    let wants_nothing = buffer.is_null() & completion.is_none() & info.dgsp_handle.is_null();
-    if wants_nothing && info.ctl_flags != LAPI_DROP_PKT {
+    let completes = completion.map_or(0, |function| function as usize);
+    let wants = buffer.addr() | completes | info.dgsp_handle.addr();
+    if wants == 0 && info.ctl_flags != LAPI_DROP_PKT {
         return None;
     }
     Some(delivery(context, incoming, &info, buffer, completion, argument, atom))
