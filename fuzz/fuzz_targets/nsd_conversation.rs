@@ -30,7 +30,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         assert!(!answer.bytes.is_empty());
     }
     for client in [1, 2] {
-        tables.gone(client);
+        tables.gone(client, None);
     }
     // What is left was reserved by hand.
     assert!(tables.taken() <= 8);

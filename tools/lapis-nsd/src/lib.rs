@@ -14,6 +14,7 @@
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `closer.rs` | closes what clients have passed, their connections, and memory of windows |
+//! | `process.rs` | the process behind a connection, and its end |
 //! | `youth.rs` | how long a daemon does not know what tasks of one before it have |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
@@ -23,6 +24,7 @@ mod closer;
 mod conversation;
 mod eth;
 mod ports;
+mod process;
 mod remote_daemons;
 mod server;
 mod tables;
@@ -31,6 +33,7 @@ mod youth;
 pub use adapters::{AdapterSpec, EthMode, eth_adapters, soft_adapters};
 pub use caller::Caller;
 pub use conversation::{Answer, Conversation};
+pub use process::Process;
 pub use server::{Handle, Options, Server};
 pub use tables::{Tables, Users};
 pub use youth::YOUTH;

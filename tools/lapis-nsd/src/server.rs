@@ -5,6 +5,7 @@ use crate::caller::Caller;
 use crate::closer::Closer;
 use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
+use crate::process::Process;
 use crate::tables::{Tables, Users};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::channel::{Address, Channel};
@@ -12,7 +13,6 @@ use lapis_adapters::listener::Listener;
 use lapis_adapters::protocol::{MAX_REQUEST, Reply};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -60,8 +60,8 @@ pub struct Options {
 struct Client {
     channel: Channel,
     conversation: Conversation,
-    /// The end of its process, even if a child of its has the connection, too.
-    _process: Option<OwnedFd>,
+    /// It may end although a child of its has the connection, too, or live on without it.
+    process: Option<Process>,
 }
 
 /// A daemon that listens.
@@ -257,13 +257,12 @@ impl Server {
         if epoll::add(&self.watch, &channel, mark(0), EventFlags::IN | EventFlags::RDHUP).is_err() {
             return Err(channel);
         }
-        let process = Pid::from_raw(process.cast_signed())
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-            .filter(|fd| epoll::add(&self.watch, fd, mark(1), EventFlags::IN).is_ok());
+        let process = Process::behind(&channel, process)
+            .filter(|process| epoll::add(&self.watch, process, mark(1), EventFlags::IN).is_ok());
         // From now on it counts, and so does what it passes.
         channel.let_descriptors_in(true);
         let conversation = Conversation::new(caller);
-        self.clients.insert(client, Client { channel, conversation, _process: process });
+        self.clients.insert(client, Client { channel, conversation, process });
         Ok(())
     }
 
@@ -312,7 +311,11 @@ impl Server {
         if let Some(client) = self.clients.remove(&number) {
             // Until it is closed it would be reported.
             let _ = epoll::delete(&self.watch, &client.channel);
-            self.tables.gone(number);
+            // Its descriptor may outlive the client.
+            if let Some(process) = &client.process {
+                let _ = epoll::delete(&self.watch, process);
+            }
+            self.tables.gone(number, client.process.filter(|process| !process.has_ended()));
             let mut unused = self.tables.take_unused();
             unused.push(client.channel.hang_up());
             self.closer.close(client.conversation.caller().user, unused);

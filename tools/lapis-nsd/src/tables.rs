@@ -18,6 +18,7 @@ mod reservations;
 use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
 use crate::ports::{NewPort, Ports};
+use crate::process::Process;
 use crate::remote_daemons::RemoteDaemons;
 use crate::youth::Youth;
 use cards::{Card, Entry, Opened};
@@ -132,7 +133,8 @@ impl Tables {
     }
 
     /// A client has gone: its windows are free, or reserved again, and so are those that it held.
-    pub fn gone(&mut self, client: u64) {
+    /// `lives`: its process, which has not ended, and may have lost the connection only.
+    pub fn gone(&mut self, client: u64, lives: Option<Process>) {
         let unused = &mut self.unused;
         for card in &mut self.cards {
             let interface = &mut card.interface;
@@ -141,7 +143,7 @@ impl Tables {
                     open.parts.mark_closed();
                     unused.extend([open.parts.memory, open.parts.bell]);
                     if let Some((interface, _)) = interface {
-                        interface.close(*number);
+                        interface.close(*number, lives.clone());
                     }
                 }
                 if entry.holder == Some(client) {
@@ -262,6 +264,10 @@ impl Tables {
         let number = match window {
             Some(number) => {
                 card.may_open(caller, number, key)?;
+                if let Some(process) = card.still_used_by(number) {
+                    let place = Place { adapter: adapter.to_owned(), window: number };
+                    return Err(still_used(&place, process));
+                }
                 number
             }
             None => card.free(adapter)?,
@@ -299,6 +305,9 @@ impl Tables {
         let share = self.share;
         let card = self.card_for(caller, &place.adapter)?;
         card.may_open(caller, place.window, key)?;
+        if let Some(process) = card.still_used_by(place.window).filter(|who| !who.is(caller.process)) {
+            return Err(still_used(place, process));
+        }
         if !card.windows.contains_key(&place.window) {
             card.within(caller, share, &place.adapter)?;
         }
@@ -311,6 +320,9 @@ impl Tables {
         if let Err(e) = parts.check() {
             fds.extend([parts.memory, parts.bell]);
             return Err(malformed(format!("that is no window: {e}")));
+        }
+        if let Some((interface, _)) = &mut card.interface {
+            interface.resume(place.window);
         }
         card.put(place.window, caller, key, parts);
         Ok((Reply::Done, Vec::new()))
@@ -344,7 +356,7 @@ impl Tables {
             card.windows.remove(&place.window);
         }
         if let Some((interface, _)) = &mut card.interface {
-            interface.close(place.window);
+            interface.close(place.window, None);
         }
         if let Some(open) = closed {
             open.parts.mark_closed();
@@ -371,6 +383,11 @@ impl Tables {
         self.changed = true;
         Ok((Reply::Done, Vec::new()))
     }
+}
+
+/// Somebody has lost the connection by which he had a window, and may go on with it.
+fn still_used(place: &Place, by: &Process) -> (Why, String) {
+    (Why::Soon, format!("{place} is still used by {by}, which has let go of it without closing it"))
 }
 
 #[cfg(test)]

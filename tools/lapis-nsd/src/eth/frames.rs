@@ -10,6 +10,7 @@
 
 use crate::eth::bpf::Sockets;
 use crate::eth::holder::FORKING;
+use crate::process::Process;
 use lapis_adapters::eth::pool::{Layout, Pool};
 use lapis_adapters::eth::ring::{Descriptor, Ring};
 use lapis_adapters::memory::{self, Memory};
@@ -20,13 +21,15 @@ use rustix::net::xdp::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// For so long frames may arrive for a window that is closed.
 const MOMENT: Duration = Duration::from_millis(20);
-/// So often kept sockets are looked at.
+/// So soon processes end whose connections end with them.
+const ENDS: Duration = Duration::from_secs(1);
+/// So often kept sockets are looked at, and who goes on with a window that is closed.
 const LOOK: Duration = Duration::from_millis(250);
 /// The most sockets of closed windows that tasks may keep.
 const KEPT: u32 = 256;
@@ -49,6 +52,14 @@ struct Closing {
     window: u32,
     held: Held,
     since: Instant,
+    /// Who may go on with it until he has ended: nothing of his is touched.
+    lives: Option<Process>,
+}
+
+impl Closing {
+    fn is_used(&self) -> bool {
+        self.lives.as_ref().is_some_and(|process| !process.has_ended())
+    }
 }
 
 /// See the module.
@@ -257,11 +268,27 @@ impl Frames {
     }
 
     /// Gives back what a window has read or has in its ring: its task, to which nothing is steered
-    /// any more, is gone or has finished.
-    pub(crate) fn close(&mut self, window: u32) {
+    /// any more, has ended or has finished. One that `lives` may go on with what it has.
+    pub(crate) fn close(&mut self, window: u32, lives: Option<&Process>) {
         let Some(held) = self.held.remove(&window) else { return };
-        self.empty(window, &held);
-        self.closing.push(Closing { window, held, since: Instant::now() });
+        if lives.is_none() {
+            self.empty(window, &held);
+        }
+        self.closing.push(Closing { window, held, since: Instant::now(), lives: lives.cloned() });
+    }
+
+    /// The process that may go on with a window.
+    pub(crate) fn still_used_by(&self, window: u32) -> Option<&Process> {
+        let theirs = |closing: &&Closing| closing.window == window && closing.is_used();
+        self.closing.iter().find(theirs)?.lives.as_ref()
+    }
+
+    /// A window with which somebody may go on is his as before: its socket.
+    pub(crate) fn resume(&mut self, window: u32) -> Option<BorrowedFd<'_>> {
+        let theirs = |closing: &Closing| closing.window == window && closing.is_used();
+        let at = self.closing.iter().position(theirs)?;
+        let held = self.closing.swap_remove(at).held;
+        Some(self.held.entry(window).or_insert(held).socket.as_fd())
     }
 
     fn empty(&mut self, window: u32, held: &Held) {
@@ -288,10 +315,11 @@ impl Frames {
         }
     }
 
-    /// Lets go of the closing windows of which this is true, after a last look at them.
+    /// Lets go of the closing windows of which this is true, and which nobody may go on with, after
+    /// a last look at them.
     fn finish(&mut self, is_over: impl Fn(&Closing) -> bool) {
         for at in (0..self.closing.len()).rev() {
-            if !is_over(&self.closing[at]) {
+            if self.closing[at].is_used() || !is_over(&self.closing[at]) {
                 continue;
             }
             let Closing { window, held, .. } = self.closing.swap_remove(at);
@@ -315,10 +343,12 @@ impl Frames {
 
     /// When [`settle`](Self::settle) may find something, if there is something to be found.
     pub(crate) fn settles_in(&self) -> Option<Duration> {
-        if !self.closing.is_empty() || !self.back.is_empty() || self.is_settled() {
+        // A process whose connection has ended usually ends then.
+        let is_soon = |closing: &Closing| closing.lives.is_none() || closing.since.elapsed() < ENDS;
+        if self.closing.iter().any(is_soon) || !self.back.is_empty() || self.is_settled() {
             Some(MOMENT)
         } else {
-            (!self.places.is_empty()).then_some(LOOK)
+            (!self.places.is_empty() || !self.closing.is_empty()).then_some(LOOK)
         }
     }
 }

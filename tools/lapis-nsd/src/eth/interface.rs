@@ -11,6 +11,7 @@ use crate::eth::network::{self, BY_ADDRESS};
 use crate::eth::program::Steering;
 use crate::eth::queues;
 use crate::eth::refusal::{Refusal, because, is_busy, too_many_queues};
+use crate::process::Process;
 use lapis_adapters::eth::frame::Version;
 use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
 use lapis_adapters::eth::{Hop, MOST_QUEUES, Wire};
@@ -377,7 +378,7 @@ impl Interface {
         })();
         let (fds, layout, zero_copy) = made.map_err(|e| {
             let refusal = self.refusal(&e);
-            self.take_back(window);
+            self.take_back(window, None);
             refusal
         })?;
         self.user = user;
@@ -406,13 +407,27 @@ impl Interface {
         self.frames.as_ref().map_or(0, |frames| frames.lost(window))
     }
 
-    /// A window is free again.
-    pub(crate) fn close(&mut self, window: u32) {
-        self.take_back(window);
+    /// Nobody has a window open any more. `lives`: the process that had it, which may go on with it.
+    pub(crate) fn close(&mut self, window: u32, lives: Option<Process>) {
+        self.take_back(window, lives);
         self.free_by = Instant::now() + OURS;
     }
 
-    fn take_back(&mut self, window: u32) {
+    /// The process that may go on with a window which nobody has open.
+    pub(crate) fn still_used_by(&self, window: u32) -> Option<&Process> {
+        self.frames.as_ref()?.still_used_by(window)
+    }
+
+    /// Who may go on with a window has it open again.
+    pub(crate) fn resume(&mut self, window: u32) {
+        let (Some(frames), Some(attachment)) = (&mut self.frames, &self.attachment) else { return };
+        for (at, socket) in (window * self.steering.queues..).zip(frames.resume(window)) {
+            // Its senders find out if nothing arrives.
+            let _ = attachment.sockets.set(at, Some(socket));
+        }
+    }
+
+    fn take_back(&mut self, window: u32, lives: Option<Process>) {
         if let Some(attachment) = &self.attachment {
             let queues = self.steering.queues;
             for at in window * queues..(window + 1) * queues {
@@ -421,7 +436,7 @@ impl Interface {
             }
         }
         if let Some(frames) = &mut self.frames {
-            frames.close(window);
+            frames.close(window, lives.as_ref());
         }
     }
 

@@ -1,9 +1,10 @@
 //! The frames of all receive queues of an interface: a socket of each window is at each of them.
 
 use crate::eth::frames::Frames;
+use crate::process::Process;
 use lapis_adapters::eth::pool::Layout;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// See the module. There is at least one queue.
@@ -66,8 +67,18 @@ impl Lanes {
     }
 
     /// See [`Frames::close`].
-    pub(crate) fn close(&mut self, window: u32) {
-        self.0.iter_mut().for_each(|frames| frames.close(window));
+    pub(crate) fn close(&mut self, window: u32, lives: Option<&Process>) {
+        self.0.iter_mut().for_each(|frames| frames.close(window, lives));
+    }
+
+    /// See [`Frames::still_used_by`].
+    pub(crate) fn still_used_by(&self, window: u32) -> Option<&Process> {
+        self.0.first()?.still_used_by(window)
+    }
+
+    /// See [`Frames::resume`]: by queue.
+    pub(crate) fn resume(&mut self, window: u32) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter_mut().filter_map(move |frames| frames.resume(window))
     }
 
     /// See [`Frames::settle`].

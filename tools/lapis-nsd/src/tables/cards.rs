@@ -5,6 +5,7 @@ use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::caller::Caller;
 use crate::eth::interface::{Interface, State};
 use crate::eth::netlink::Heard;
+use crate::process::Process;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Adapter, Why};
 use lapis_adapters::soft::Parts;
@@ -105,20 +106,21 @@ impl Card {
         if number < windows { Ok(()) } else { Err((Why::NoWindow, text())) }
     }
 
+    /// The process that may still use a window which nobody has open.
+    pub(super) fn still_used_by(&self, number: u32) -> Option<&Process> {
+        self.interface.as_ref()?.0.still_used_by(number)
+    }
+
     /// The lowest free window.
     pub(super) fn free(&self, name: &str) -> Result<u32, (Why, String)> {
-        let numbers = self.windows.keys().copied();
-        let free = (0..)
-            .zip(numbers)
-            .find(|(at, taken)| at != taken)
-            .map_or(self.windows.len() as u32, |(at, _)| at);
-        let text = || {
-            format!(
+        let is_free = |n: &u32| !self.windows.contains_key(n) && self.still_used_by(*n).is_none();
+        (0..self.spec.windows).find(is_free).ok_or_else(|| {
+            let text = format!(
                 "all {} windows of {name} are taken: `lapis-windows status` tells by whom",
                 self.spec.windows
-            )
-        };
-        if free < self.spec.windows { Ok(free) } else { Err((Why::Full, text())) }
+            );
+            (Why::Full, text)
+        })
     }
 
     /// Refuses a user who has his share.

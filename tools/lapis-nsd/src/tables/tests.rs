@@ -66,10 +66,10 @@ fn a_window_is_for_its_job_and_user_and_free_when_its_task_has_gone() {
     assert_eq!(done(&mut tables, bob, Request::Close { place: place(0) }), Err(Why::NoWindow));
     assert_eq!(open(&mut tables, bob, Some(0), "a").err(), Some(Why::Taken));
     assert_eq!(open(&mut tables, bob, None, "b").expect("free").0, 1);
-    tables.gone(1);
+    tables.gone(1, None);
     assert_eq!(done(&mut tables, ann, attach("a", 0)), Err(Why::NoWindow));
     assert_eq!(tables.taken(), 1);
-    tables.gone(2);
+    tables.gone(2, None);
     assert_eq!(tables.taken(), 0);
 }
 
@@ -84,12 +84,12 @@ fn a_window_that_is_held_is_its_holders_users_until_he_has_gone() {
     assert_eq!(open(&mut tables, bob, Some(0), "b").err(), Some(Why::Taken));
     open(&mut tables, friend, Some(0), "a").expect("held for this user");
     // The one in use stays with who uses it, the other one is free.
-    tables.gone(1);
+    tables.gone(1, None);
     assert_eq!(open(&mut tables, bob, Some(1), "b").expect("free").0, 1);
     assert_eq!(open(&mut tables, bob, Some(0), "b").err(), Some(Why::Taken));
-    tables.gone(2);
+    tables.gone(2, None);
     assert_eq!(open(&mut tables, bob, Some(0), "b").expect("free").0, 0);
-    tables.gone(3);
+    tables.gone(3, None);
     assert_eq!(tables.taken(), 0);
 }
 
@@ -108,9 +108,9 @@ fn a_window_that_is_open_is_held_again_by_the_holders_process_alone() {
     }
     assert_eq!(done(&mut after, holder, hold.clone()), Ok(()));
     assert_eq!(done(&mut after, holder, hold), Err(Why::Taken), "it is held");
-    after.gone(friend.client);
+    after.gone(friend.client, None);
     assert_eq!(open(&mut after, bob, Some(number), "b").err(), Some(Why::Taken), "held");
-    after.gone(holder.client);
+    after.gone(holder.client, None);
     assert_eq!(open(&mut after, bob, Some(number), "b").expect("free").0, number);
 }
 
@@ -137,7 +137,7 @@ fn memory_of_windows_and_what_was_passed_in_vain_is_left_for_others_to_close() {
     let (request, fds) = pass(adopt(5, parts.geometry));
     assert_eq!(tables.handle(ann, request, fds).0, Reply::Done);
     assert_eq!(tables.take_unused().len(), 0);
-    tables.gone(ann.client);
+    tables.gone(ann.client, None);
     assert_eq!(tables.take_unused().len(), 4, "two windows");
 }
 
@@ -153,15 +153,15 @@ fn reservations_outlive_connections_and_are_their_makers() {
     assert_eq!(done(&mut tables, bob, load("b")), Err(Why::NotAllowed));
     assert_eq!(done(&mut tables, ann, load("a")), Ok(()));
     assert_eq!(done(&mut tables, ann, load("c")), Err(Why::Taken));
-    tables.gone(1);
+    tables.gone(1, None);
     assert_eq!(open(&mut tables, bob, Some(5), "a").err(), Some(Why::Taken));
     assert_eq!(open(&mut tables, ann, Some(5), "b").err(), Some(Why::WrongKey));
     assert_eq!(open(&mut tables, caller(3, ANN), Some(5), "a").expect("its job").0, 5);
     assert_eq!(done(&mut tables, ann, Request::Release { place: place(5) }), Err(Why::Taken), "in use");
-    tables.gone(3);
+    tables.gone(3, None);
     assert_eq!(done(&mut tables, ann, Request::Unload { place: place(5) }), Ok(()));
     assert_eq!(open(&mut tables, caller(4, ANN), Some(5), "other").expect("any job of hers").0, 5);
-    tables.gone(4);
+    tables.gone(4, None);
     assert_eq!(done(&mut tables, bob, Request::Release { place: place(5) }), Err(Why::NotAllowed));
     assert_eq!(done(&mut tables, ann, Request::Release { place: place(5) }), Ok(()));
     assert_eq!(tables.taken(), 0);
@@ -192,7 +192,7 @@ fn a_user_gets_a_share_and_full_tables_refuse() {
     }
     assert_eq!(open(&mut tables, caller(2, BOB), None, "b").err(), Some(Why::Full));
     assert_eq!(open(&mut tables, caller(9, 0), None, "r").err(), Some(Why::Full), "full is full");
-    tables.gone(1);
+    tables.gone(1, None);
     assert_eq!(open(&mut tables, caller(2, BOB), None, "b").expect("the lowest").0, 0);
 }
 

@@ -2,12 +2,14 @@
 
 use super::{Hosts, NOBODY, hosts, kill, open, patience, receive, send, way};
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::Daemon;
+use lapis_adapters::client::{Daemon, Opened};
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::key::Key;
+use lapis_adapters::memory::Memory;
 use lapis_testing::{Space, clean, run};
 use std::os::unix::process::CommandExt as _;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// What stands of a program at the interface, as `ip` shows it.
 fn program(space: &Space) -> bool {
@@ -170,5 +172,51 @@ fn frames_of_ended_tasks_come_back() {
     for number in 0..5000u32 {
         send(&mut there, &go, &number.to_le_bytes());
         assert_eq!(receive(&mut stays), number.to_le_bytes());
+    }
+}
+
+/// A task that goes on when it has lost its connection: its lock, its frames and its number are its
+/// own, and it can have its window again.
+#[test]
+fn nothing_is_taken_from_a_task_that_has_lost_its_connection_and_goes_on() {
+    let Some(hosts) = hosts("lives", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (first, other, far) = (hosts.client(0), hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    let Opened { place, parts, wire } = first.open_window("sn0", None, key).expect("a window");
+    let wire = wire.expect("of an Ethernet");
+    let (frames, len) = (wire.sockets[0].1.try_clone().expect("descriptors"), wire.wire.layout.bytes());
+    let mut here = Port::open(wire, place.window, key.tag()).expect("its socket");
+    // The fill ring's lock, as `lock.rs` of lapis-adapters draws it: put aside while it has it.
+    let frames = Memory::map(&frames, len).expect("shared");
+    // SAFETY: the lock is the first word of the memory, and all processes use it as an atomic.
+    let lock: &AtomicU64 = unsafe { &*frames.base().cast() };
+    let mark = 1 << 32 | u64::from(place.window) << 22 | u64::from(std::process::id());
+    lock.store(mark, Ordering::Relaxed);
+    drop(first);
+    let mut limit = patience();
+    while !other.windows("sn0").expect("windows").is_empty() {
+        assert!(!limit.is_over(), "the daemon does not notice the end of a connection");
+    }
+    // Longer than the daemon waits before it clears up.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(100) {
+        let (another, _) = other.open("sn0", None, key).expect("there are more");
+        assert_ne!(another, place, "whoever has it goes on with it");
+        other.close(&another).expect("it is open");
+    }
+    assert_eq!(lock.load(Ordering::Relaxed), mark, "somebody who lives has the lock");
+    let again = hosts.client(0);
+    again.adopt(&place, key, &parts).expect("it is this process's");
+    lock.store(0, Ordering::Relaxed);
+    let (_, mut there) = open(&far, key);
+    let go = way(&far, &there, &here);
+    send(&mut there, &go, b"steered there again");
+    assert_eq!(receive(&mut here), b"steered there again");
+    lock.store(mark, Ordering::Relaxed);
+    again.close(&place).expect("it is open");
+    let mut limit = patience();
+    while lock.load(Ordering::Relaxed) != 0 {
+        assert!(!limit.is_over(), "who has closed his window needs no lock");
     }
 }

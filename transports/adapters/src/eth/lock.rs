@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Tasks may be in different PID name spaces. Each finds the end of processes in its own, and takes
-//! the lock over. The daemon, which closes the window of each task that has ended, frees the lock
-//! of those whom no other task sees.
+//! the lock over. The daemon, which knows each task's end, frees the lock of those whom no other
+//! task sees.
 
 use lapis_core::process::{Pid, has_ended};
 use lapis_core::sync::{AtomicU64, Ordering};
@@ -79,7 +79,8 @@ impl Taker {
         has_ended && word.compare_exchange(holder, self.mark, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes a lock away that was taken for a window whose task has ended: for the daemon.
+    /// Takes a lock away that was taken for a window whose task has ended, or has closed it: for
+    /// the daemon.
     pub(super) fn break_lock_of(&self, window: u32, word: &AtomicU64) {
         let holder = word.load(Ordering::Relaxed);
         if holder != 0 && holder != self.mark && window_of(holder) == window {

@@ -261,7 +261,7 @@ impl Pool {
         lock::unlock(Self::lock_word(&self.memory, at));
     }
 
-    /// Frees locks that the ended task of a window has left: for the daemon.
+    /// Frees locks that a window's task, which has ended or has finished, has left: for the daemon.
     pub fn break_locks_of(&self, window: u32) {
         for at in [FILL_LOCK_AT, DONE_LOCK_AT] {
             self.taker.break_lock_of(window, Self::lock_word(&self.memory, at));

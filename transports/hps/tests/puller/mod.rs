@@ -78,5 +78,5 @@ fn serve(client: u64, channel: &Channel, tables: &Mutex<Tables>, pulled: &[&str]
             break;
         }
     }
-    tables().gone(client);
+    tables().gone(client, None);
 }
