@@ -6,26 +6,29 @@
 use crate::options::{MAX_RAILS, Options};
 use lapis_adapters::protocol::Adapter;
 use lapis_core::config::{Device, Instances};
+use lapis_core::transport::TransportError;
 
 /// The adapters to open a window on, one for each window, or why there are none.
-pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Vec<&'a Adapter>, String> {
+pub(crate) fn adapters<'a>(
+    options: &Options,
+    there: &'a [Adapter],
+) -> Result<Vec<&'a Adapter>, TransportError> {
     let up = |filter: &dyn Fn(&Adapter) -> bool| -> Vec<&'a Adapter> {
         there.iter().filter(|adapter| adapter.up && adapter.refused.is_none() && filter(adapter)).collect()
+    };
+    let by_name = match &options.device {
+        Device::Named(name) => Some(named(name, there)?),
+        _ => None,
     };
     let all = up(&|_| true);
     let mut networks: Vec<u32> = all.iter().map(|adapter| adapter.network).collect();
     networks.sort_unstable();
     networks.dedup();
-    let Some(first) = networks.first() else {
-        let why: Vec<&str> = there.iter().filter_map(|adapter| adapter.refused.as_deref()).collect();
-        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
-        return Err(format!("every adapter of this host is down{why}: `lapis-windows status` shows them"));
-    };
+    let Some(first) = networks.first() else { return Err(none_of(there)) };
     let groups: Vec<Vec<&Adapter>> = match &options.device {
-        Device::Any => vec![all],
+        Device::Any | Device::Named(_) => vec![by_name.map_or(all, |adapter| vec![adapter])],
         Device::Single => vec![up(&|adapter| adapter.network == *first)],
         Device::All => networks.iter().map(|network| up(&|adapter| adapter.network == *network)).collect(),
-        Device::Named(name) => vec![vec![named(name, there)?]],
     };
     let mut chosen = Vec::new();
     for group in groups {
@@ -41,16 +44,44 @@ pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Ve
     Ok(chosen)
 }
 
+/// Why no adapter serves.
+//= LAPI Guide, table 35, LAPI_ERR_ADAPTERS_DOWN
+fn none_of(there: &[Adapter]) -> TransportError {
+    let refused: Vec<&str> = there.iter().filter_map(|adapter| adapter.refused.as_deref()).collect();
+    let refused = refused.join("; ");
+    let Some(down) = there.iter().find(|adapter| adapter.refused.is_none()) else {
+        let text = if there.is_empty() { "the services daemon has no adapters" } else { &refused };
+        return TransportError::Invalid(text.to_owned());
+    };
+    let others = there.iter().filter(|adapter| adapter.refused.is_none()).count() - 1;
+    let others = if others == 0 { String::new() } else { format!(" (and {others} more are down)") };
+    let refused = if refused.is_empty() { refused } else { format!("; {refused}") };
+    let text = format!("{}{others}{refused}; `lapis-windows status` shows all", is_down(down));
+    TransportError::Unreachable(text)
+}
+
+/// What to do about an adapter that is down.
+fn is_down(adapter: &Adapter) -> String {
+    let name = &adapter.name;
+    let link = adapter.interface.as_ref().map_or_else(String::new, |interface| {
+        format!(", if `ip addr show {interface}` shows its link and its address")
+    });
+    format!("{name} is down: `lapis-windows up {name}` takes it up{link}")
+}
+
 /// The adapter of a name, its own or its interface's, if it is there and up.
-pub(crate) fn named<'a>(name: &str, there: &'a [Adapter]) -> Result<&'a Adapter, String> {
+pub(crate) fn named<'a>(name: &str, there: &'a [Adapter]) -> Result<&'a Adapter, TransportError> {
     let is = |adapter: &&Adapter| adapter.name == name || adapter.interface.as_deref() == Some(name);
     match there.iter().find(is) {
-        Some(Adapter { refused: Some(why), .. }) => Err(format!("{name} can't be used: {why}")),
+        Some(Adapter { refused: Some(why), .. }) => {
+            Err(TransportError::Invalid(format!("{name} can't be used: {why}")))
+        }
         Some(adapter) if adapter.up => Ok(adapter),
-        Some(_) => Err(format!("{name} is down: `lapis-windows up {name}` takes it up")),
+        Some(adapter) => Err(TransportError::Unreachable(is_down(adapter))),
         None => {
             let names: Vec<&str> = there.iter().map(|adapter| adapter.name.as_str()).collect();
-            Err(format!("there is no adapter `{name}` on this host; there are {}", names.join(", ")))
+            let text = format!("there is no adapter `{name}` on this host; there are {}", names.join(", "));
+            Err(TransportError::Invalid(text))
         }
     }
 }
@@ -78,7 +109,11 @@ mod tests {
         (0..4).map(one).collect()
     }
 
-    fn chosen(device: Device, instances: Option<Instances>, down: &[&str]) -> Result<Vec<String>, String> {
+    fn chosen(
+        device: Device,
+        instances: Option<Instances>,
+        down: &[&str],
+    ) -> Result<Vec<String>, TransportError> {
         let options = Options { device, instances, ..Options::default() };
         adapters(&options, &four(down)).map(|list| list.iter().map(|a| a.name.clone()).collect())
     }
@@ -146,8 +181,19 @@ mod tests {
         assert_eq!(chosen(Device::Single, None, &["sn0"]).expect("another"), ["sn2"]);
         assert_eq!(chosen(Device::All, None, &["sn0", "sn2"]).expect("the other network"), ["sn1"]);
         let why = |device, down: &[&str]| chosen(device, None, down).expect_err("impossible");
-        assert!(why(Device::Any, &["sn0", "sn1", "sn2", "sn3"]).contains("every adapter"));
-        assert!(why(Device::Named("sn1".to_owned()), &["sn1"]).contains("sn1 is down"));
-        assert!(why(Device::Named("en0".to_owned()), &[]).contains("sn0, sn1, sn2, sn3"));
+        let is_down = |error, text: &str| {
+            assert!(matches!(&error, TransportError::Unreachable(why) if why.contains(text)), "{error}");
+        };
+        is_down(why(Device::Any, &["sn0", "sn1", "sn2", "sn3"]), "`lapis-windows up sn0` takes it up (and 3");
+        is_down(why(Device::Named("sn1".to_owned()), &["sn1"]), "`lapis-windows up sn1` takes it up");
+        is_down(why(Device::Named("en7".to_owned()), &["sn3"]), "up sn3` takes it up, if `ip addr show en7`");
+        let error = why(Device::Named("en0".to_owned()), &[]);
+        let is_invalid = |why: &str| why.contains("sn0, sn1, sn2, sn3");
+        assert!(matches!(&error, TransportError::Invalid(why) if is_invalid(why)), "{error}");
+        // Adapters that are up and not for this user are not down.
+        let mut not_allowed = four(&[]);
+        not_allowed.iter_mut().for_each(|adapter| adapter.refused = Some("not for you".to_owned()));
+        let error = adapters(&Options::default(), &not_allowed).expect_err("impossible");
+        assert!(matches!(&error, TransportError::Invalid(why) if why.starts_with("not for you")), "{error}");
     }
 }

@@ -131,6 +131,14 @@ pub(crate) fn refused(e: DaemonError) -> TransportError {
     }
 }
 
+/// The same when windows are opened: adapters that are down are reported as such, and nothing else.
+fn unopened(e: DaemonError) -> TransportError {
+    match refused(e) {
+        e @ TransportError::Exhausted(_) => e,
+        e => TransportError::Invalid(e.to_string()),
+    }
+}
+
 /// Opens the windows of a context, or joins it to those that are there.
 pub(crate) fn open(
     options: &Options,
@@ -140,7 +148,7 @@ pub(crate) fn open(
 ) -> Result<Opened, TransportError> {
     let job = params.job;
     let identity = Identity { task: params.task, job: format!("{job} at {}", options.daemon) };
-    let connect = |key| Services::connect(options.daemon.clone(), key).map_err(refused);
+    let connect = |key| Services::connect(options.daemon.clone(), key).map_err(unopened);
     if options.api == Some(MsgApi::Shared) {
         // The windows' own connection lives as long as any context. Each context has another one
         // beside it, by which it attaches to peers' windows and sleeps, with answers of its own.
@@ -183,7 +191,7 @@ fn open_rails(
 ) -> Result<Vec<Rail>, TransportError> {
     let mut choices = 1;
     loop {
-        let there = services.daemon.settled_adapters().map_err(refused)?;
+        let there = services.daemon.settled_adapters().map_err(unopened)?;
         let mut rails = Vec::new();
         let failed = choose(options, &there, held, host)?.into_iter().find_map(|(window, adapter)| {
             let rail = open_rail(services, window, adapter);
@@ -194,7 +202,7 @@ fn open_rails(
             return Err(failed.into_error(&adapter.name));
         }
         for rail in rails {
-            services.daemon.close(&rail.entry.place).map_err(refused)?;
+            services.daemon.close(&rail.entry.place).map_err(unopened)?;
         }
         host.warn(format_args!("{} went down while windows were opened: without it", adapter.name));
         choices += 1;
@@ -224,7 +232,7 @@ fn choose<'a>(
     if !options.windows.is_empty() {
         return named(&options.windows, there, "MP_LAPI_NETWORK");
     }
-    let chosen = choice::adapters(options, there).map_err(TransportError::Unreachable)?;
+    let chosen = choice::adapters(options, there)?;
     Ok(chosen.into_iter().map(|adapter| (None, adapter)).collect())
 }
 
@@ -235,9 +243,11 @@ fn named<'a>(
     by: &str,
 ) -> Result<Vec<(Option<u32>, &'a Adapter)>, TransportError> {
     let one = |(window, name): &(u32, String)| {
-        let adapter = choice::named(name, there);
-        let adapter = adapter.map_err(|why| TransportError::Unreachable(format!("{by}: {why}")))?;
-        Ok((Some(*window), adapter))
+        let adapter = choice::named(name, there).map_err(|e| match e {
+            TransportError::Unreachable(why) => TransportError::Unreachable(format!("{by}: {why}")),
+            e => TransportError::Invalid(format!("{by}: {e}")),
+        });
+        Ok((Some(*window), adapter?))
     };
     windows.iter().take(MAX_RAILS).map(one).collect()
 }
@@ -261,7 +271,7 @@ impl Unopened {
 fn open_rail(services: &Services, window: Option<u32>, adapter: &Adapter) -> Result<Rail, Unopened> {
     let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(|e| match e {
         DaemonError::Refused { why: Why::Down, .. } => Unopened::Down,
-        other => Unopened::Other(refused(other)),
+        other => Unopened::Other(unopened(other)),
     })?;
     let text = |e| Unopened::Other(TransportError::Exhausted(format!("window {}: {e}", adapter.name)));
     let number = opened.place.window;
@@ -324,7 +334,7 @@ impl Held {
         }
         let hold = |rail: &Rail| services.daemon.hold(&rail.entry.place.adapter, None);
         let places: Result<Vec<Place>, _> = rails.iter().map(hold).collect();
-        let places = places.map_err(|e| match refused(e) {
+        let places = places.map_err(|e| match unopened(e) {
             TransportError::Exhausted(why) => TransportError::Exhausted(format!(
                 "MP_MSG_API=lapi,mpi wants windows for MPI, too: {why}; mpi_lapi shares LAPI's"
             )),

@@ -364,7 +364,8 @@ fn a_host_that_does_not_answer_and_an_address_that_has_gone_are_named() {
     assert!(hosts.spaces[1].ip("addr add 10.99.0.2/24 dev r0"));
     assert!(hosts.spaces[1].ip("addr del 10.217.0.2/24 dev r0"));
     let text = says();
-    assert!(text.contains("every adapter of this host is down"), "{text}");
+    assert!(text.contains("all adapters are down: sn0 is down: "), "{text}");
+    assert!(text.contains("`ip addr show r0`"), "{text}");
 }
 
 /// The launcher starts a task on each host through a remote shell, as it does on real ones.

@@ -104,6 +104,31 @@ fn what_was_named_and_is_not_there_is_an_error_in_one_line() {
     assert!(out.contains("LAPIS_SHM_COPIES=`near=5`: no limit `near`"), "{out}");
 }
 
+/// The job ends at once, with the guide's error, also where another transport stands by. What has
+/// another cause is not said to be down.
+//= LAPI Guide, table 35, LAPI_ERR_ADAPTERS_DOWN
+//= type=test
+#[test]
+fn a_job_whose_adapters_are_all_down_is_told_so_and_what_to_do() {
+    let (address, _daemon) = daemon("down");
+    let control = Daemon::connect(&address).expect("a daemon");
+    for adapter in ["sn0", "sn1"] {
+        control.set(adapter, false).expect("the daemon's user may");
+    }
+    let lines = |job: Job| job.var("LAPIS_NSD", address.as_str()).run(task(), &["all-to-all"]).expect(3).out;
+    for transports in ["hps", "hps,udp"] {
+        let out = lines(job(2).var("LAPIS_TRANSPORT", transports));
+        assert!(out.contains("all adapters are down: sn0 is down: `lapis-windows up sn0` takes"), "{out}");
+    }
+    let out = lines(job(2).var("MP_EUIDEVICE", "sn1"));
+    assert!(out.contains("all adapters are down: sn1 is down: `lapis-windows up sn1` takes"), "{out}");
+    let out = lines(job(2).var("MP_EUIDEVICE", "sn9"));
+    assert!(out.contains("no adapter `sn9`") && !out.contains("down"), "{out}");
+    control.set("sn1", true).expect("the daemon's user may");
+    let job = job(2).var("LAPIS_NSD", address.as_str());
+    expect_from_all(job.run(task(), &["all-to-all"]), 2, "all-to-all: 48 messages");
+}
+
 /// A job of two tasks that send each other messages, until the test has seen what it wants to see.
 struct Stream {
     running: Running,
