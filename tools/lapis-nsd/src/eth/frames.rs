@@ -33,9 +33,6 @@ const ENDS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// The most sockets of closed windows that tasks may keep.
 const KEPT: u32 = 256;
-/// Into so many shares the frames to receive into are divided: with each window that is open
-/// another share is in use, since the fewer go round, the more of them are in caches.
-pub(crate) const SHARES: u32 = 4;
 /// So often the fill ring's lock is tried: until a holder that has ended is found.
 const TRIES: u32 = 2048;
 
@@ -212,10 +209,12 @@ impl Frames {
         !self.places.is_empty()
     }
 
-    /// Has the kernel receive into another share of the frames, if there is one.
+    /// Has the kernel receive into another share of the frames. With each window that is open one
+    /// is in use: the fewer frames go round, the more of them are in caches.
     fn use_share(&mut self) {
-        if self.shares < SHARES {
-            let (share, chunk) = (self.layout.receive / SHARES, u64::from(self.layout.chunk));
+        let shares = self.layout.windows.next_power_of_two();
+        if self.shares < shares {
+            let (share, chunk) = (self.layout.receive / shares, u64::from(self.layout.chunk));
             let numbers = self.shares * share..(self.shares + 1) * share;
             self.back.extend(numbers.map(|number| u64::from(number) * chunk));
             self.shares += 1;
@@ -247,7 +246,8 @@ impl Frames {
         self.pool.reset(window);
         let theirs = socket.try_clone()?;
         self.held.insert(window, Held { socket, arrivals });
-        if self.held.len() > self.shares as usize {
+        // Who goes on with a window that is closed may have a share, too.
+        if self.held.len() + self.closing.len() > self.shares as usize {
             self.use_share();
         }
         Ok(theirs)

@@ -3,7 +3,7 @@
 use crate::adapters::EthMode;
 use crate::eth::announce;
 use crate::eth::attachment::Attachment;
-use crate::eth::frames::{Frames, SHARES};
+use crate::eth::frames::Frames;
 use crate::eth::hops::Hops;
 use crate::eth::lanes::Lanes;
 use crate::eth::netlink::{Heard, Link, Netlink};
@@ -25,8 +25,14 @@ use std::time::{Duration, Instant};
 const FREE: u32 = 256;
 /// The Ethernet's head, which an MTU does not count.
 const HEAD: u32 = 14;
-/// Frames of an interface to receive into.
-const RECEIVE: u32 = 4096;
+/// Frames that may wait for a window at all queues: as many as its owner promises to hold, of an
+/// MTU of 1500, and as many again. Of all windows no more than this.
+const ARRIVALS: u32 = 1024;
+const ALL_ARRIVALS: u32 = 16 * ARRIVALS;
+/// Frames that may wait for a window at a queue at least: what leaves together takes up to 37.
+const LEAST_ARRIVALS: u32 = 64;
+/// Frames that a task has read and not given back, at most, and some more.
+const READ: u32 = 64;
 /// Frames of a window to send from.
 const SEND: u32 = 256;
 /// For so long what is in use may be so because the kernel has not freed it yet, which it does when
@@ -185,11 +191,7 @@ impl Interface {
         let chunk = if one <= 2048 { 2048 } else { 4096 };
         let parts = if one > chunk && self.in_parts { MOST_PARTS } else { 1 };
         let windows = self.steering.windows;
-        // As many as one queue would have, on however many they are.
-        let receive = RECEIVE / self.steering.queues.next_power_of_two();
-        // A task that computes holds no more frames than were added for its window, if that is one
-        // of the first few: the others' are left to the others.
-        let arrivals = receive / SHARES;
+        let (arrivals, receive) = waiting(windows, self.steering.queues);
         Layout { chunk, parts, receive, windows, send: SEND, arrivals }
     }
 
@@ -443,5 +445,35 @@ impl Interface {
     /// No window is open, of whichever daemon: nobody knows a next hop.
     pub(crate) fn forget_hops(&mut self) {
         self.hops.forget();
+    }
+}
+
+/// Frames that may wait for a window at a queue, and frames of the queue to receive into. With each
+/// window another share of those is in use. If all tasks but one compute, and have as many frames
+/// as they can, there are some for that one.
+fn waiting(windows: u32, queues: u32) -> (u32, u32) {
+    let shares = windows.next_power_of_two();
+    let arrivals = (ARRIVALS / queues.next_power_of_two()).min(ALL_ARRIVALS / shares).max(LEAST_ARRIVALS);
+    let share = if arrivals >= READ * windows { arrivals } else { 2 * arrivals };
+    (arrivals, share * shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_that_compute_leave_frames_to_the_one_that_does_not() {
+        assert_eq!((waiting(16, 1), waiting(16, 4)), ((1024, 16_384), (256, 8192)));
+        for (windows, queues) in (1..=256).flat_map(|windows| (1..=16).map(move |queues| (windows, queues))) {
+            let (arrivals, receive) = waiting(windows, queues);
+            let layout = Layout { chunk: 4096, parts: 4, receive, windows, send: SEND, arrivals };
+            assert!(layout.is_sound() && arrivals >= LEAST_ARRIVALS, "{windows} {queues}: {layout:?}");
+            let share = receive / windows.next_power_of_two();
+            for open in 1..=windows {
+                let held = (open - 1) * (arrivals + READ / 2);
+                assert!(open * share >= held + arrivals / 2, "{windows} {queues} {open}: {layout:?}");
+            }
+        }
     }
 }
