@@ -20,6 +20,18 @@ const NEIGHBOUR: Duration = Duration::from_secs(4);
 /// The same where another way leads to the peer already: time for a second question.
 const BESIDE: Duration = Duration::from_millis(1500);
 
+/// The same for the successor of a peer: this task's other traffic stands still meanwhile.
+const AMID: Duration = Duration::from_millis(20);
+
+/// How long neighbours are waited for: `is_amid` other traffic, and where a way `is_found` already.
+fn patience(is_amid: bool, is_found: bool) -> Duration {
+    match (is_amid, is_found) {
+        (true, _) => AMID,
+        (false, true) => BESIDE,
+        (false, false) => NEIGHBOUR,
+    }
+}
+
 impl Hps {
     /// Why no window here reaches one of a peer's.
     pub(super) fn unreachable(&self, peer: PeerId, theirs: &Card) -> TransportError {
@@ -95,9 +107,11 @@ impl Hps {
         Ok(Link::Memory(Sender::open(parts, self.limits).map_err(text)?))
     }
 
-    /// Finds the next hops of ways to a peer. One way has to be found; those that are not are left
-    /// out until their next hops answer.
+    /// Finds the next hops of ways to a peer. At the start of a job one way has to be found. Those
+    /// that are not are left out until their next hops answer.
     pub(super) fn find_hops(&mut self, peer: PeerId, ways: &mut [Way]) -> Result<(), TransportError> {
+        // Core polls when all peers are connected.
+        let is_amid = self.polls != 0;
         let begun = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
@@ -111,11 +125,9 @@ impl Hps {
             }
             let Some((_, why)) = missing.last() else { return Ok(()) };
             let is_found = ways.iter().any(Way::is_found);
-            let waits = match is_found {
-                true => worth_it && begun.elapsed() < BESIDE,
-                false => hopeful && begun.elapsed() < NEIGHBOUR,
-            };
-            if !waits && !is_found {
+            let promising = if is_found || is_amid { worth_it } else { hopeful };
+            let waits = promising && begun.elapsed() < patience(is_amid, is_found);
+            if !(waits || is_found || is_amid && hopeful) {
                 return Err(TransportError::Unreachable(format!("task {peer}: {why}")));
             }
             if !waits {
@@ -163,5 +175,18 @@ impl Hps {
         let answers = matches!(way.link, Link::Memory(_)) || !services.is_silent(index);
         let theirs = way.index.is_none_or(|index| services.is_up(index));
         services.is_up(index) && theirs && way.is_found() && answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_that_does_not_answer_stops_this_tasks_traffic_for_a_moment_only() {
+        assert!(patience(false, false) > patience(false, true));
+        for is_found in [false, true] {
+            assert!(patience(true, is_found) <= Duration::from_millis(20));
+        }
     }
 }
