@@ -269,12 +269,12 @@ impl Server {
     /// The client sees that it is not wanted.
     fn refuse(&self, channel: Channel) {
         let user = channel.peer().map_or(u32::MAX, |(user, _)| user);
-        let connection = channel.hang_up();
         if self.empty_handed {
             // Nothing can have been passed over it, so that closing it takes no time. Who has as
             // many as he may have can't make more of them wait.
-            drop(connection);
-        } else {
+            drop(channel.hang_up());
+        } else if let Some(connection) = channel.hang_up_and_close() {
+            // The kernel lets a user have only so many descriptors under way (RLIMIT_NOFILE).
             self.closer.close(user, vec![connection]);
         }
     }

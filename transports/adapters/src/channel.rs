@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::sockopt::{Timeout, set_socket_passcred, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
@@ -222,6 +222,41 @@ impl Channel {
         let _ = shutdown(&self.0, Shutdown::Both);
         self.0
     }
+
+    /// The same, and closes the connection if that takes no time: nothing with descriptors waits to
+    /// be received. If something does, the connection is the caller's to close.
+    pub fn hang_up_and_close(self) -> Option<OwnedFd> {
+        // From now on nobody sends to it.
+        let connection = self.hang_up();
+        // With its sender's credentials each message differs from none, also one without bytes.
+        let may_hold = set_socket_passcred(&connection, true).is_err() || holds_descriptors(&connection);
+        may_hold.then_some(connection)
+    }
+}
+
+/// Whether a message with descriptors waits at a connection whose messages have credentials. Those
+/// before it are lost.
+fn holds_descriptors(connection: &OwnedFd) -> bool {
+    /// More messages than the kernel lets wait.
+    const MOST: u32 = 1024;
+    let look = |flags| {
+        // Has no room for descriptors, so that none is made.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let message = recvmsg(connection, &mut [IoSliceMut::new(&mut [0])], &mut control, flags)?;
+        Ok::<_, Errno>((control.drain().count() > 0, message.flags.contains(ReturnFlags::CTRUNC)))
+    };
+    for _ in 0..MOST {
+        match look(RecvFlags::DONTWAIT | RecvFlags::PEEK) {
+            Ok((false, false)) | Err(Errno::AGAIN | Errno::CONNRESET) => return false,
+            Ok((true, false)) => {
+                // It has none, and makes way for the next one.
+                let _ = look(RecvFlags::DONTWAIT);
+            }
+            _ => return true,
+        }
+    }
+    true
 }
 
 impl AsFd for Channel {
@@ -286,5 +321,31 @@ mod tests {
         });
         let connected = is_done.recv_timeout(Duration::from_secs(20)).expect("nobody waits for ever");
         assert!((1..200).contains(&connected), "{connected}");
+    }
+
+    #[test]
+    fn connections_over_which_descriptors_were_sent_are_left_to_be_closed_and_no_others() {
+        let at = Address::new(&format!("lapis-channel-hang-up-{}", std::process::id()));
+        let listener = Listener::bind(&at).expect("free");
+        listener.listen().expect("bound");
+        let bell = || socket().expect("a socket");
+        for (messages, expected) in [
+            (&[][..], false),
+            (&[("", false), ("x", false), ("", false)], false),
+            (&[("x", true)], true),
+            (&[("", true)], true),
+            (&[("", false), ("xyz", false), ("", false), ("", true)], true),
+        ] {
+            let near = Channel::connect(&at, Duration::from_secs(60)).expect("listens");
+            let far = listener.accept().expect("descriptors").expect("one waits");
+            far.let_descriptors_in(true);
+            for (text, with) in messages {
+                let bell = bell();
+                let fds = if *with { &[bell.as_fd()][..] } else { &[] };
+                near.send(text.as_bytes(), fds, true).expect("it may");
+            }
+            assert_eq!(far.hang_up_and_close().is_some(), expected, "{messages:?}");
+            assert!(near.send(b"x", &[], true).is_err(), "it has ended");
+        }
     }
 }
