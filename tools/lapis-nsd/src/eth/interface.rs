@@ -409,7 +409,8 @@ impl Interface {
         self.frames.as_ref().map_or(0, |frames| frames.lost(window))
     }
 
-    /// Nobody has a window open any more. `lives`: the process that had it, which may go on with it.
+    /// Nobody has a window open any more. `lives`: the process that had it, which may go on with
+    /// it.
     pub(crate) fn close(&mut self, window: u32, lives: Option<Process>) {
         self.take_back(window, lives);
         self.free_by = Instant::now() + OURS;
