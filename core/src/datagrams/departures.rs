@@ -8,6 +8,7 @@ use crate::reliable::{
 use crate::transport::{Caps, DatagramBatch, Link, PeerId, RawSlice, Status};
 use crate::wire::{Header, Kind};
 use lapis_ablation::{Optimization, without};
+use std::collections::VecDeque;
 
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
 pub(super) const FAST_PATH_UNITS: usize = 4;
@@ -21,6 +22,18 @@ const MOST_SHORT: usize = ENOUGH / 3 * 4;
 /// is called once for them.
 const MOST_TOGETHER: usize = 8;
 const ENOUGH_TOGETHER: usize = 12 << 10;
+
+/// So many batches that find no room are offered by one flush.
+const MOST_REFUSED: usize = 8;
+
+/// Datagrams that the transport had no room for.
+#[derive(Default)]
+pub(super) struct Held {
+    /// At most one for each path of a peer.
+    pub(super) batches: VecDeque<Transmit>,
+    /// Memory of former ones.
+    spare: Vec<Transmit>,
+}
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -174,13 +187,13 @@ impl Datagrams {
     /// Takes a packet that nothing waits in front of, and sends it. False: nothing has happened.
     #[inline]
     fn submit_alone(&mut self, link: &mut Link, unit: FastUnit<'_>) -> bool {
-        if self.unsent || without(Optimization::FastPath) {
+        if !self.held.batches.is_empty() || without(Optimization::FastPath) {
             return false;
         }
-        let (slices, unsent) = (&mut self.slices, &mut self.unsent);
+        let (slices, mut unsent) = (&mut self.slices, false);
         let send = |out: &mut Transmit| {
-            *unsent = !push(link, out, slices, Some(unit.body));
-            if *unsent {
+            unsent = !push(link, out, slices, Some(unit.body));
+            if unsent {
                 out.copy_in(&mut { unit });
             }
         };
@@ -188,6 +201,9 @@ impl Datagrams {
         if taken {
             self.waiting = 0;
             self.flushed = self.looked;
+            if unsent {
+                self.hold();
+            }
         }
         taken
     }
@@ -202,14 +218,14 @@ impl Datagrams {
 
     /// Sends everything that may be sent.
     pub(crate) fn flush(&mut self, link: &mut Link, now: Nanos) {
-        if self.unsent && !self.push(link) {
-            return;
+        if !self.held.batches.is_empty() {
+            self.offer_held(link);
         }
         self.waiting = 0;
         self.flushed = now;
         while self.engine.poll_transmit(now, &mut Bodies, &mut self.out) {
-            if !self.push(link) {
-                return;
+            if !push(link, &self.out, &mut self.slices, None) {
+                self.hold();
             }
         }
     }
@@ -217,7 +233,7 @@ impl Datagrams {
     /// The same if there may be something, which is found out without a look at the clock.
     #[inline]
     pub(crate) fn flush_what_is_ready(&mut self, link: &mut Link) {
-        if self.unsent || self.engine.has_ready() {
+        if !self.held.batches.is_empty() || self.engine.has_ready() {
             let now = self.now();
             self.flush(link, now);
         } else {
@@ -228,7 +244,7 @@ impl Datagrams {
     /// Whether something waits for a flush.
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
-        self.unsent || self.waiting > 0
+        !self.held.batches.is_empty() || self.waiting > 0
     }
 
     /// Whether a flush may have something to send.
@@ -237,10 +253,60 @@ impl Datagrams {
         self.holds_back() || self.engine.has_ready()
     }
 
-    /// Gives `out` to the transport. False: it has no room.
-    fn push(&mut self, link: &mut Link) -> bool {
-        self.unsent = !push(link, &self.out, &mut self.slices, None);
-        !self.unsent
+    /// Keeps what is in `out`, for which the transport has no room. Its path gets nothing more until
+    /// it has left, so that datagrams keep their order there; other paths and peers go on.
+    #[cold]
+    fn hold(&mut self) {
+        let next = self.held.spare.pop().unwrap_or_default();
+        let out = std::mem::replace(&mut self.out, next);
+        self.engine.hold(out.peer, out.path);
+        self.held.batches.push_back(out);
+    }
+
+    /// Offers what the transport had no room for again, some batches at a time: many may wait for
+    /// one socket. Each has its turn.
+    #[cold]
+    fn offer_held(&mut self, link: &mut Link) {
+        let mut refused = 0;
+        for _ in 0..self.held.batches.len() {
+            let Some(batch) = self.held.batches.pop_front() else { return };
+            if push(link, &batch, &mut self.slices, None) {
+                self.put_away(batch);
+                continue;
+            }
+            self.held.batches.push_back(batch);
+            refused += 1;
+            if refused == MOST_REFUSED {
+                return;
+            }
+        }
+    }
+
+    /// Copies what is kept for a peer and lies in memory that was lent.
+    #[cold]
+    pub(super) fn copy_held(&mut self, peer: PeerId) {
+        for batch in self.held.batches.iter_mut().filter(|batch| batch.peer == peer) {
+            batch.copy_in(&mut Bodies);
+        }
+    }
+
+    /// Gives up what is kept for a peer.
+    #[cold]
+    pub(super) fn give_up_held(&mut self, peer: PeerId) {
+        for _ in 0..self.held.batches.len() {
+            match self.held.batches.pop_front() {
+                Some(batch) if batch.peer == peer => self.put_away(batch),
+                other => self.held.batches.extend(other),
+            }
+        }
+    }
+
+    /// A batch is kept no longer; its memory is.
+    fn put_away(&mut self, batch: Transmit) {
+        self.engine.release(batch.peer, batch.path);
+        if self.held.spare.len() < MOST_REFUSED {
+            self.held.spare.push(batch);
+        }
     }
 }
 

@@ -94,8 +94,7 @@ pub(crate) struct Datagrams {
     clock: Clock,
     out: Transmit,
     slices: Vec<RawSlice>,
-    /// `out` holds datagrams that the kernel had no room for.
-    unsent: bool,
+    held: departures::Held,
     /// Bytes submitted since the last flush, with the packets' headers in datagrams.
     waiting: usize,
     /// When datagrams left last.
@@ -192,15 +191,15 @@ impl Datagrams {
     /// not taken of these packets, which may have arrived before, is copied.
     #[inline]
     pub(crate) fn keep_unsent(&mut self, peer: PeerId) {
-        if self.unsent && self.out.peer == peer {
-            self.out.copy_in(&mut departures::Bodies);
+        if !self.held.batches.is_empty() {
+            self.copy_held(peer);
         }
     }
 
     /// The same where the peer's present life is over: nobody wants these packets.
     pub(crate) fn drop_unsent(&mut self, peer: PeerId) {
-        if self.out.peer == peer {
-            self.unsent = false;
+        if !self.held.batches.is_empty() {
+            self.give_up_held(peer);
         }
     }
 

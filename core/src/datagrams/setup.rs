@@ -1,5 +1,6 @@
 //! Engines from the configuration and from what transports say about their paths.
 
+use super::departures::Held;
 use super::{BATCH, Datagrams, path_in, trouble};
 use crate::clock::Clock;
 use crate::config::{Config, Origin};
@@ -101,7 +102,7 @@ impl Datagrams {
             clock: Clock::new(),
             out: Transmit::default(),
             slices: Vec::new(),
-            unsent: false,
+            held: Held::default(),
             // Greetings, if there are any.
             waiting: usize::from(parties.peers.iter().any(|(_, epoch)| epoch.is_none())),
             flushed: 0,

@@ -1,5 +1,6 @@
 //! Two engines with a wire between them that does as it is told.
 
+mod full;
 mod polls;
 #[cfg(not(any(miri, loom)))]
 mod standby;
@@ -18,18 +19,18 @@ use std::collections::VecDeque;
 type Loss = Box<dyn FnMut(&[u8]) -> bool>;
 
 thread_local! {
-    /// What is on its way to each of the two tasks.
+    /// What is on its way to each task; task 2 reads nothing.
     // tidy-allow(statics): each thread has its own, so that tests share none.
-    static WIRES: RefCell<[VecDeque<Vec<u8>>; 2]> = RefCell::default();
+    static WIRES: RefCell<[VecDeque<Vec<u8>>; 3]> = RefCell::default();
     /// What is on its way to each of them past the datagrams.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static PAST: RefCell<[VecDeque<Vec<u8>>; 2]> = RefCell::default();
     /// What is lost of what task 0 sends.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static LOST: RefCell<Loss> = RefCell::new(Box::new(|_| false));
-    /// The wire has no room for what task 0 sends.
+    /// For which peer and path the wire has no room for what task 0 sends.
     // tidy-allow(statics): each thread has its own, so that tests share none.
-    static FULL: Cell<bool> = const { Cell::new(false) };
+    static FULL: Cell<fn(PeerId, u32) -> bool> = const { Cell::new(|_, _| false) };
     /// What the link says of its paths at its next poll.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static NEWS: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
@@ -37,7 +38,7 @@ thread_local! {
 
 #[cfg(not(any(miri, loom)))]
 pub(crate) fn set_full(full: bool) {
-    FULL.set(full);
+    FULL.set(if full { |_, _| true } else { |_, _| false });
 }
 
 /// The datagrams that are on their way to a task.
@@ -88,10 +89,10 @@ impl Transport for Wire {
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
-        if self.task == 0 && FULL.get() {
-            return 0;
-        }
-        for batch in batches {
+        for (done, batch) in batches.iter().enumerate() {
+            if self.task == 0 && FULL.get()(batch.peer, batch.path & !DatagramBatch::LENT) {
+                return done;
+            }
             // SAFETY: a batch names as many slices as it says, which core's own loan keeps.
             let slices = unsafe { std::slice::from_raw_parts(batch.slices, batch.count as usize) };
             // SAFETY: each slice is readable, as the caller promises of a batch.
@@ -99,7 +100,7 @@ impl Transport for Wire {
             let bytes: Vec<u8> = bytes.copied().collect();
             for datagram in bytes.chunks(batch.segment as usize) {
                 if self.task == 1 || !LOST.with_borrow_mut(|lost| lost(datagram)) {
-                    WIRES.with_borrow_mut(|wires| wires[1 - self.task].push_back(datagram.to_vec()));
+                    WIRES.with_borrow_mut(|wires| wires[batch.peer as usize].push_back(datagram.to_vec()));
                 }
             }
         }
@@ -114,10 +115,9 @@ impl Transport for Wire {
             return news.len();
         }
         for (n, event) in events.iter_mut().enumerate() {
-            let next = |ways: &mut [VecDeque<Vec<u8>>; 2]| ways[self.task].pop_front();
-            let (kind, bytes) = match PAST.with_borrow_mut(next) {
+            let (kind, bytes) = match PAST.with_borrow_mut(|past| past[self.task].pop_front()) {
                 Some(bytes) => (EventKind::Message, Some(bytes)),
-                None => (EventKind::Datagram, WIRES.with_borrow_mut(next)),
+                None => (EventKind::Datagram, WIRES.with_borrow_mut(|wires| wires[self.task].pop_front())),
             };
             let Some(mut bytes) = bytes else { return n };
             let (data, len, peer) = (bytes.as_mut_ptr(), bytes.len() as u32, 1 - self.task as PeerId);
@@ -145,6 +145,10 @@ pub(crate) fn end_of(task: PeerId, epoch: u32, other: Option<u32>) -> (Link, Dat
 }
 
 fn end_with(task: PeerId, epoch: u32, other: Option<u32>, config: &Config) -> (Link, Datagrams) {
+    end_to(vec![(1 - task, other)], task, epoch, config)
+}
+
+fn end_to(peers: Vec<(PeerId, Option<u32>)>, task: PeerId, epoch: u32, config: &Config) -> (Link, Datagrams) {
     let secret = [7; 32];
     let params = OpenParams {
         task,
@@ -156,7 +160,6 @@ fn end_with(task: PeerId, epoch: u32, other: Option<u32>, config: &Config) -> (L
         interrupts: false,
     };
     let mut link = Plugin::from_table(table()).expect("a good table").open(&params).expect("opens");
-    let peers = vec![(1 - task, other)];
     let parties = Parties { task, job: "j", context: (0, 0), secret: &secret, epoch, alone: true, peers };
     let timing = Timing::of(config);
     let datagrams = Datagrams::new(&mut link, timing, &parties).expect("an engine");

@@ -29,6 +29,7 @@
 //! | `path_mtu.rs`, `narrowing.rs` | how large a rail's datagrams may be, and what follows from it |
 //! | `transmit.rs`, `datagram_builder.rs` | what goes into the next datagrams |
 //! | `fast_path.rs` | a unit that finds nothing in its way |
+//! | `held.rs` | paths that the system has no room for |
 //! | `deferred_work.rs` | timers, and acknowledgements that were put off |
 //! | `receive.rs`, `window.rs` | what arrives, removal of duplicates |
 //! | `ack.rs` | when and what to acknowledge |
@@ -56,6 +57,7 @@ mod events;
 mod fast_path;
 #[cfg(any(test, fuzzing, feature = "sim"))]
 pub mod fuzz_entry;
+mod held;
 mod loss_detection;
 mod loss_recovery;
 mod narrowing;

@@ -79,6 +79,8 @@ pub(super) struct Path {
     pub(super) timeouts: u32,
     /// Datagrams that may be sent whatever the window says.
     pub(super) probes: u8,
+    /// The caller still has the datagrams that were written last (`held.rs`).
+    pub(super) held: bool,
     /// When the last datagram that asks was sent.
     last_asked: Nanos,
     /// When the path last acknowledged something new, or began to owe an answer.
@@ -106,6 +108,7 @@ impl Path {
             open: 0,
             timeouts: 0,
             probes: 0,
+            held: false,
             last_asked: 0,
             progress: 0,
         }

@@ -67,12 +67,14 @@ impl Peer {
             return self.greet(output);
         }
         for at in 0..self.paths.len() {
-            if self.paths[at].probes > 0 && self.batch(at, output) {
+            if self.paths[at].probes > 0 && !self.paths[at].held && self.batch(at, output) {
                 return true;
             }
         }
         for at in 0..self.paths.len() {
-            if let Some(size) = self.paths[at].mtu.wanted() {
+            if let Some(size) = self.paths[at].mtu.wanted()
+                && !self.paths[at].held
+            {
                 return self.probe_size(at, size, output);
             }
         }
@@ -83,12 +85,13 @@ impl Peer {
             return true;
         }
         if let Some(at) = self.paths.iter().position(|path| path.arrivals.urgent()) {
-            let at = if self.paths[at].is_up() { at } else { self.any_up().unwrap_or(at) };
+            let Some(at) = self.free_or_other(at) else { return false };
             output.out.clear(self.task, self.paths[at].id);
             return self.acknowledge(at, usize::MAX, output);
         }
-        if self.answer {
-            let at = self.any_up().unwrap_or(0);
+        if self.answer
+            && let Some(at) = self.free_or_other(0)
+        {
             output.out.clear(self.task, self.paths[at].id);
             let builder = DatagramBuilder::new(output.out, HEADER_LEN);
             finish(self, at, builder, 0, false, &mut output.tools);
@@ -103,7 +106,9 @@ impl Peer {
             return false;
         }
         // Each time over another path: one of them may be down.
-        let at = self.greetings as usize % self.paths.len();
+        let turn = self.greetings as usize % self.paths.len();
+        let mut order = (turn..self.paths.len()).chain(0..turn);
+        let Some(at) = order.find(|&at| !self.paths[at].held) else { return false };
         let asks = self.greet_now;
         if asks {
             let config = &output.tools.shared.config;
@@ -160,12 +165,14 @@ impl Peer {
         if let [path] = &self.paths[carriers.clone()] {
             let replies = self.has_unsent_in(Channel::Reply);
             let allowed = self.allowed(path);
-            return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(first);
+            return (path.is_up() && !path.held && (allowed.requests || (replies && allowed.replies)))
+                .then_some(first);
         }
         let (mut best, up) = (None, self.up());
         for (at, path) in (first..).zip(&self.paths[carriers]) {
             let Allowed { requests, replies } = self.allowed(path);
             if !path.is_up()
+                || path.held
                 || !(requests && self.waits_for(path, Channel::Request, up)
                     || replies && self.waits_for(path, Channel::Reply, up))
             {

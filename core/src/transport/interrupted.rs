@@ -2,29 +2,38 @@
 
 use super::types::{DatagramBatch, RawSlice};
 
-/// The batch of several datagrams that a transport has sent a part of, if the last one found no
-/// room for all. For transports that send the datagrams of a batch one by one: core offers the
-/// batch again, at another place perhaps, or gives it up and offers another one.
+/// A batch by its first bytes.
+type Name = [u8; DatagramBatch::NAMED_BY];
+
+/// So many batches are remembered; those of which a part was sent longest ago have been given up.
+const MOST: usize = 32;
+
+/// The batches of several datagrams that a transport has sent a part of, when the others found no
+/// room. For transports that send the datagrams of a batch one by one: core offers the batch again,
+/// at another place perhaps, and others before it, or gives it up.
 #[derive(Debug)]
 pub struct Interrupted {
-    sent: usize,
-    name: [u8; DatagramBatch::NAMED_BY],
+    /// How many datagrams of each were sent.
+    sent: Vec<(usize, Name)>,
 }
 
 impl Interrupted {
     /// There is none.
-    pub const NONE: Self = Self { sent: 0, name: [0; DatagramBatch::NAMED_BY] };
+    pub const NONE: Self = Self { sent: Vec::new() };
 
-    /// How many datagrams of the batch that is offered have been sent already. Whatever was
-    /// [kept](Self::keep) is forgotten.
+    /// How many datagrams of the batch that is offered have been sent already, which is forgotten.
     ///
     /// # Safety
     /// The batch's slices are readable.
     #[inline]
     pub unsafe fn resume(&mut self, batch: &[RawSlice]) -> usize {
-        let sent = std::mem::take(&mut self.sent);
+        if self.sent.is_empty() {
+            return 0;
+        }
         // SAFETY: the batch is one that core offers, so its slices are readable during the call.
-        if sent > 0 && self.name == unsafe { name_of(batch) } { sent } else { 0 }
+        let name = unsafe { name_of(batch) };
+        let found = self.sent.iter().position(|kept| kept.1 == name);
+        found.map_or(0, |at| self.sent.remove(at).0)
     }
 
     /// So many datagrams of a batch have been sent, and no others at present.
@@ -33,9 +42,14 @@ impl Interrupted {
     /// The batch's slices are readable.
     #[cold]
     pub unsafe fn keep(&mut self, batch: &[RawSlice], sent: usize) {
-        self.sent = sent;
+        if sent == 0 {
+            return;
+        }
+        if self.sent.len() == MOST {
+            self.sent.remove(0);
+        }
         // SAFETY: as the transport has just read these slices, they are readable.
-        self.name = unsafe { name_of(batch) };
+        self.sent.push((sent, unsafe { name_of(batch) }));
     }
 }
 
@@ -44,7 +58,7 @@ impl Interrupted {
 /// # Safety
 /// Its slices are readable.
 #[cold]
-unsafe fn name_of(batch: &[RawSlice]) -> [u8; DatagramBatch::NAMED_BY] {
+unsafe fn name_of(batch: &[RawSlice]) -> Name {
     let mut name = [0; DatagramBatch::NAMED_BY];
     let mut rest = &mut name[..];
     for slice in batch.iter().filter(|slice| slice.len > 0) {

@@ -195,8 +195,8 @@ pub trait Transport: Sized + Send + 'static {
     ///
     /// The memory a batch refers to is copied to the kernel before return, unless it is
     /// [lent](DatagramBatch::LENT). A batch that was not accepted is offered again, perhaps from
-    /// another place in memory, or given up; a transport that has sent a part of it remembers that
-    /// in an [`Interrupted`].
+    /// another place in memory and behind batches for other paths or peers, or given up; a
+    /// transport that has sent a part of it remembers that in an [`Interrupted`].
     ///
     /// # Safety
     /// Every slice of every batch is readable during the call.
