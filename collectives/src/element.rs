@@ -53,13 +53,16 @@ pub enum Operator {
     Sum,
     /// Integers wrap around.
     Product,
-    /// Minimum; of a number and not-a-number, the number.
+    /// Minimum; of a number and not-a-number, the number. Of floating-point numbers -0 is less than
+    /// +0, and the result of two that are not-a-number has all its bits set: so all members get the
+    /// same bits.
     Min,
-    /// Maximum; of a number and not-a-number, the number.
+    /// Maximum; otherwise as the minimum.
     Max,
-    /// The minimum and its location; of equal values, the first location.
+    /// The minimum and its location; of equal values, the first location. -0 equals +0, and
+    /// not-a-number comes behind all numbers.
     MinAt,
-    /// The maximum and its location; of equal values, the first location.
+    /// The maximum and its location; otherwise as for the minimum.
     MaxAt,
     /// Logical: values other than 0 are true. Of two operands and more the result is 0 or 1; a
     /// single one, as of the first member's scan, stays as it is.
@@ -254,6 +257,13 @@ trait Number: Copy + PartialOrd {
     fn times(self, other: Self) -> Self;
     /// Whether it is itself: not-a-number is not.
     fn is_number(self) -> bool;
+    /// The lesser one: of each two the same bits, in whatever order they come. The same holds of
+    /// three and more.
+    fn lesser(self, other: Self) -> Self;
+    /// The greater one, likewise.
+    fn greater(self, other: Self) -> Self;
+    /// Whether it comes before an equal one with other bits.
+    fn bits_precede(self, other: Self) -> bool;
 }
 
 /// Bits, and truth.
@@ -274,6 +284,12 @@ macro_rules! integers {
             fn times(self, other: Self) -> Self { self.wrapping_mul(other) }
             #[inline(always)]
             fn is_number(self) -> bool { true }
+            #[inline(always)]
+            fn lesser(self, other: Self) -> Self { self.min(other) }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self { self.max(other) }
+            #[inline(always)]
+            fn bits_precede(self, _: Self) -> bool { false }
         }
         impl Whole for $t {
             #[inline(always)]
@@ -291,8 +307,28 @@ macro_rules! integers {
 }
 integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
+/// The bits of `a` if the comparison holds and of `b` otherwise, and the same with both exchanged:
+/// what the processor's instructions for minimum and maximum give. So the first is not-a-number only
+/// if `b` is, and the second only if `a` is. Of two numbers both give the same bits, except of zeros
+/// of unlike signs.
+macro_rules! each_first {
+    ($a:expr, $b:expr, $wins:tt) => {
+        (
+            (if $a $wins $b { $a } else { $b }).to_bits(),
+            (if $b $wins $a { $b } else { $a }).to_bits(),
+        )
+    };
+}
+
+/// All bits if it is not-a-number, no bits otherwise.
+macro_rules! set_if_none {
+    ($a:expr, $bits:ty) => {
+        if $a.is_nan() { <$bits>::MAX } else { 0 }
+    };
+}
+
 macro_rules! floats {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $bits:ty);*) => {$(
         impl Number for $t {
             #[inline(always)]
             fn plus(self, other: Self) -> Self { self + other }
@@ -300,16 +336,32 @@ macro_rules! floats {
             fn times(self, other: Self) -> Self { self * other }
             #[inline(always)]
             fn is_number(self) -> bool { !self.is_nan() }
+            #[inline(always)]
+            fn lesser(self, other: Self) -> Self {
+                let (a, b) = each_first!(self, other, <);
+                let (a_is_none, b_is_none) = (set_if_none!(self, $bits), set_if_none!(other, $bits));
+                // The sign of -0 stays; where one is not-a-number, the other's bits do.
+                <$t>::from_bits((a & !b_is_none) | (b & !a_is_none) | (a_is_none & b_is_none))
+            }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                let (a, b) = each_first!(self, other, >);
+                let (a_is_none, b_is_none) = (set_if_none!(self, $bits), set_if_none!(other, $bits));
+                // The sign of +0 stays; where one is not-a-number, the other's bits do.
+                <$t>::from_bits((a | b_is_none) & (b | a_is_none))
+            }
+            #[inline(always)]
+            fn bits_precede(self, other: Self) -> bool { self.to_bits().cast_signed() < other.to_bits().cast_signed() }
         }
     )*};
 }
-floats!(f32, f64);
+floats!(f32, u32; f64, u64);
 
 operations! {
     Sum<T: Number> |a, b| a.plus(b);
     Product<T: Number> |a, b| a.times(b);
-    Min<T: Number> |a, b| if b < a || !a.is_number() { b } else { a };
-    Max<T: Number> |a, b| if b > a || !a.is_number() { b } else { a };
+    Min<T: Number> |a, b| a.lesser(b);
+    Max<T: Number> |a, b| a.greater(b);
     And<T: Whole> |a, b| T::of(a.holds() & b.holds());
     Or<T: Whole> |a, b| T::of(a.holds() | b.holds());
     Xor<T: Whole> |a, b| T::of(a.holds() ^ b.holds());
@@ -345,21 +397,28 @@ struct MaxAt;
 impl<T: Number, I: Copy + PartialOrd> Apply<Located<T, I>> for MinAt {
     #[inline(always)]
     fn apply(a: Located<T, I>, b: Located<T, I>) -> Located<T, I> {
-        nearer(a, b, b.value < a.value)
+        nearer(a, b, b.value < a.value, b.value.bits_precede(a.value))
     }
 }
 
 impl<T: Number, I: Copy + PartialOrd> Apply<Located<T, I>> for MaxAt {
     #[inline(always)]
     fn apply(a: Located<T, I>, b: Located<T, I>) -> Located<T, I> {
-        nearer(a, b, b.value > a.value)
+        nearer(a, b, b.value > a.value, a.value.bits_precede(b.value))
     }
 }
 
 #[inline(always)]
-fn nearer<T: Number, I: Copy + PartialOrd>(a: Located<T, I>, b: Located<T, I>, wins: bool) -> Located<T, I> {
+fn nearer<T: Number, I: Copy + PartialOrd>(
+    a: Located<T, I>,
+    b: Located<T, I>,
+    wins: bool,
+    bits_win: bool,
+) -> Located<T, I> {
     let equal = a.value == b.value || (!a.value.is_number() && !b.value.is_number());
-    let takes = wins || (!a.value.is_number() && b.value.is_number()) || (equal && b.at < a.at);
+    let takes = wins
+        || (!a.value.is_number() && b.value.is_number())
+        || (equal && (b.at < a.at || b.at == a.at && bits_win));
     if takes { b } else { a }
 }
 
@@ -433,3 +492,7 @@ pub(crate) fn kernel(of: Type, by: Operator) -> Option<Kernel> {
         Type::Bytes(_) => None,
     }
 }
+
+#[cfg(test)]
+#[path = "element_tests.rs"]
+mod tests;

@@ -4,7 +4,7 @@ mod support;
 
 use lapis_collectives::{Complex, Element, Located, Logical, Operator, Team};
 use std::fmt::Debug;
-use support::{SHM, UDP, job};
+use support::{SHM, Settings, UDP, job};
 
 /// Numbers of members whose order of operands differs most.
 const MEMBERS: [u32; 6] = [1, 2, 3, 5, 8, 13];
@@ -129,4 +129,68 @@ fn operators_agree_with_loops_on_every_type_of_numbers() {
         job(n, SHM, |context| everything(&Team::world(context).unwrap()));
     }
     job(3, UDP, |context| everything(&Team::world(context).unwrap()));
+}
+
+/// Zeros of both signs, and all kinds of what is not a number.
+fn special(rank: usize, i: usize) -> f64 {
+    const VALUES: [f64; 9] = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        -f64::NAN,
+        f64::from_bits(0x7ff8_0000_0000_0123),
+        f64::from_bits(0xfff0_0000_0000_0007),
+        -0.0,
+        0.0,
+        1.0,
+    ];
+    VALUES[(rank * 5 + i * (1 + rank % 2)) % VALUES.len()]
+}
+
+/// All members get the same bits of what they fold, though zeros and what is not a number may come
+/// in any order.
+fn same_bits(team: &Team, count: usize) {
+    let agree = |bits: &[u64], what: &str| {
+        let mut all = vec![0; bits.len() * team.len()];
+        team.all_gather(bits, &mut all).unwrap();
+        for (rank, theirs) in all.chunks_exact(bits.len()).enumerate() {
+            assert_eq!(theirs, bits, "{what} of {count} at {rank} and {} of {}", team.rank(), team.len());
+        }
+    };
+    for by in [Operator::Min, Operator::Max] {
+        let mut long: Vec<f64> = (0..count).map(|i| special(team.rank(), i)).collect();
+        team.all_reduce(&mut long, by).unwrap();
+        agree(&long.iter().map(|value| value.to_bits()).collect::<Vec<_>>(), "f64");
+        let mut short: Vec<f32> = (0..count).map(|i| special(team.rank(), i) as f32).collect();
+        team.all_reduce(&mut short, by).unwrap();
+        agree(&short.iter().map(|value| u64::from(value.to_bits())).collect::<Vec<_>>(), "f32");
+    }
+    for by in [Operator::MinAt, Operator::MaxAt] {
+        let place = |i| Located { value: special(team.rank(), i), at: (i % 3) as i64 };
+        let mut places: Vec<Located<f64, i64>> = (0..count).map(place).collect();
+        team.all_reduce(&mut places, by).unwrap();
+        let bits = places.iter().flat_map(|place| [place.value.to_bits(), place.at.cast_unsigned()]);
+        agree(&bits.collect::<Vec<_>>(), "with places");
+    }
+}
+
+#[test]
+fn all_members_get_the_same_bits_of_zeros_and_of_what_is_not_a_number() {
+    const BY: [Settings; 5] = [
+        SHM,
+        UDP,
+        &[("LAPI_USE_SHM", "no"), ("LAPIS_COLLECTIVES", "allreduce=doubling")],
+        &[("LAPI_USE_SHM", "no"), ("LAPIS_COLLECTIVES", "allreduce=halves")],
+        &[("LAPI_USE_SHM", "no"), ("LAPIS_COLLECTIVES", "allreduce=ring")],
+    ];
+    for settings in BY {
+        for n in [2, 5] {
+            job(n, settings, |context| {
+                let team = Team::world(context).unwrap();
+                for count in [1, 37, 3000] {
+                    same_bits(&team, count);
+                }
+            });
+        }
+    }
 }
