@@ -26,16 +26,17 @@ use loop_rolling::roll_loops;
 pub(crate) const WORTH_LOOPING: u64 = 8;
 /// Longest pattern whose copies are looked for in the body of a loop.
 const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
+/// Bodies of at most so many items, with those in loops, are compared item by item.
+const MOST_WALKED: u64 = 4096;
 /// Layouts of at most so many blocks get their normal form from the list of these, whatever they
 /// were built of.
 pub(crate) const CANONICAL: u64 = 65536;
 
 /// A list of items in the order of their bytes in the message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
-    /// Of the items, with those in loops. Compared first, so that bodies that differ are not
-    /// walked through.
-    digest: u64,
+    /// Of the items, with those in loops: two hashes.
+    digest: [u64; 2],
     pub(crate) items: Vec<Item>,
     pub(crate) size: u64,
     /// Lowest byte and past the highest.
@@ -48,10 +49,21 @@ pub(crate) struct Body {
     pub(crate) nodes: u64,
 }
 
-/// The items are not walked through: where loops share bodies, that could take for ever.
+/// The items of large bodies are not walked through: where loops share bodies, that could take for
+/// ever. 128 bits tell them apart.
+impl PartialEq for Body {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+            && self.nodes == other.nodes
+            && (self.nodes > MOST_WALKED || self.items == other.items)
+    }
+}
+
+impl Eq for Body {}
+
 impl Hash for Body {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.digest);
+        self.digest.hash(state);
     }
 }
 
@@ -166,9 +178,10 @@ impl Body {
     pub(crate) fn from_items(mut items: Vec<Item>) -> Checked<Self> {
         items.retain(|i| i.size() > 0);
         let mut all = Self { lo: i64::MAX, hi: i64::MIN, ..Self::default() };
-        let mut digest = DefaultHasher::new();
+        let mut digest = [DefaultHasher::new(), DefaultHasher::new()];
+        digest[1].write_u8(1);
         for item in &items {
-            item.hash(&mut digest);
+            digest.iter_mut().for_each(|digest| item.hash(digest));
             all.nodes = all.nodes.saturating_add(item.nodes());
             let (size, lo, hi, depth) = item.measure().ok_or(Error::overflow())?;
             all.size =
@@ -179,7 +192,7 @@ impl Body {
             (all.lo, all.hi) = (0, 0);
         }
         all.items = items;
-        all.digest = digest.finish();
+        all.digest = digest.map(|digest| digest.finish());
         Ok(all)
     }
 }

@@ -102,17 +102,33 @@ fn a_program_that_doubles_with_each_level_takes_no_memory() {
 /// The same of a layout, whose routines are found by comparing.
 #[test]
 fn a_layout_that_doubles_with_each_level_is_compiled_in_no_time() {
+    let layout = doubling(16);
+    let program = layout.compile().unwrap();
+    assert!(program.code.len() < 5000, "{} words", program.code.len());
+    assert_eq!(program.size, Levels::new(16).size());
+}
+
+/// Copies that share no memory are found equal without a walk through all that they stand for.
+#[test]
+fn layouts_that_double_and_were_built_apart_are_compared_in_no_time() {
+    let (first, second) = (doubling(19), doubling(19));
+    let (lo, hi) = first.true_bounds();
+    let beside = Layout::structure(&[(1, 0, &first), (1, hi - lo + 3, &second)]).unwrap();
+    let program = beside.compile().unwrap();
+    assert!(program.code.len() < 5000, "{} words", program.code.len());
+    assert_eq!(program.size, 2 * Levels::new(19).size());
+}
+
+fn doubling(levels: usize) -> Layout {
     let mut layout = Layout::bytes(5).unwrap();
-    for _ in 0..16 {
+    for _ in 0..levels {
         let (lo, hi) = layout.true_bounds();
         let inner = hi - lo;
         let pair = Layout::hvector(2, 1, Levels::stride(inner), &layout).unwrap();
         let fields = [0, 1, 2, 3].map(|call| (1, Levels::offset(call, inner), &pair));
         layout = Layout::structure(&fields).unwrap();
     }
-    let program = layout.compile().unwrap();
-    assert!(program.code.len() < 5000, "{} words", program.code.len());
-    assert_eq!(program.size, Levels::new(16).size());
+    layout
 }
 
 /// Stores, and does nothing else.
