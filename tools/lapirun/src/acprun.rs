@@ -257,8 +257,8 @@ impl Line {
         let program = words.next().ok_or(AcprunError::NoProgram)?;
         let tasks = self.processes.unwrap_or(1);
         let mut hosts = self.hosts;
-        let offered: u32 = hosts.iter().map(|host| host.slots).sum();
-        if offered < tasks && !hosts.is_empty() {
+        let offered = hosts::places(&hosts);
+        if offered < u64::from(tasks) && !hosts.is_empty() {
             let each = tasks.div_ceil(hosts.len() as u32);
             hosts.iter_mut().for_each(|host| host.slots = each);
         }

@@ -1,11 +1,13 @@
 //! The guard: a small process that kills the tasks if the launcher is killed.
 //!
 //! It sleeps in a read on a pipe of which only the launcher holds the other end. Each task writes
-//! its process group to this pipe before it becomes the user's program. If the pipe ends without a
-//! word of dismissal, the launcher was killed.
+//! its process group to this pipe before it becomes the user's program, and the launcher takes it off
+//! when the group's number may become another's. If the pipe ends without a word of dismissal, the
+//! launcher was killed.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -14,9 +16,13 @@ const DISMISS: i32 = 0;
 
 /// The launcher's end.
 pub(crate) struct Guard {
-    pipe: OwnedFd,
+    pipe: Arc<OwnedFd>,
     pid: libc::pid_t,
 }
+
+/// Where tasks announce themselves, and the launcher takes them off.
+#[derive(Clone)]
+pub(crate) struct Line(Arc<OwnedFd>);
 
 impl Guard {
     /// Starts the guard. The launcher must have no second thread yet.
@@ -30,15 +36,34 @@ impl Guard {
                 drop(write);
                 watch(&read)
             }
-            pid => Ok(Self { pipe: write, pid }),
+            pid => Ok(Self { pipe: Arc::new(write), pid }),
         }
     }
 
-    /// The descriptor to which a task writes its group's number before it becomes the user's
-    /// program. The task does it itself: if the launcher did, it could be killed before it has,
+    /// The launcher's and its tasks' line to the guard.
+    pub(crate) fn line(&self) -> Line {
+        Line(self.pipe.clone())
+    }
+}
+
+impl Line {
+    /// The calling process and its group are to be killed with the launcher. A task says so itself,
+    /// before it becomes the user's program: if the launcher did, it could be killed before it has,
     /// when the task's own children already run.
-    pub(crate) fn line(&self) -> RawFd {
-        self.pipe.as_raw_fd()
+    pub(crate) fn announce_own(&self) -> io::Result<()> {
+        self.say(rustix::process::getpid().as_raw_nonzero().get())
+    }
+
+    /// A task has been reaped: its group's number may be another's.
+    pub(crate) fn forget(&self, group: i32) -> io::Result<()> {
+        self.say(-group)
+    }
+
+    fn say(&self, word: i32) -> io::Result<()> {
+        match rustix::io::write(&self.0, &word.to_ne_bytes())? {
+            4 => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
     }
 }
 
@@ -75,7 +100,7 @@ fn watch(pipe: &OwnedFd) -> ! {
             match i32::from_ne_bytes(word) {
                 // SAFETY: _exit ends the process without running what belongs to the launcher.
                 DISMISS => unsafe { libc::_exit(0) },
-                group => groups.push(group),
+                group => note(&mut groups, group),
             }
         } else if n == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             break;
@@ -87,4 +112,26 @@ fn watch(pipe: &OwnedFd) -> ! {
     }
     // SAFETY: ends the process; nothing of it is needed any more.
     unsafe { libc::_exit(0) }
+}
+
+/// A group is there, or, as a negative number, no longer.
+fn note(groups: &mut Vec<i32>, word: i32) {
+    match word.checked_neg() {
+        Some(gone @ 1..) => groups.retain(|group| *group != gone),
+        _ => groups.push(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_were_reaped_are_not_killed() {
+        let mut groups = Vec::new();
+        for word in [70, 80, 90, -80, 95, -70, 80, -1] {
+            note(&mut groups, word);
+        }
+        assert_eq!(groups, [90, 95, 80]);
+    }
 }

@@ -95,7 +95,7 @@ pub(crate) fn place(hosts: &[Host], tasks: u32, by_node: bool) -> Result<Vec<(St
     };
     // The places in the order in which they are filled: by rounds, or host after host.
     let mut places: Vec<(u32, &Host)> =
-        hosts.iter().flat_map(|host| (0..host.slots).map(move |round| (round, host))).collect();
+        hosts.iter().flat_map(|host| (0..host.slots.min(tasks)).map(move |round| (round, host))).collect();
     if by_node {
         places.sort_by_key(|(round, _)| *round);
     }
@@ -126,6 +126,13 @@ mod tests {
         let hosts = from_list("a:2,b:1,c:3").unwrap();
         let placed = place(&hosts, 6, true).unwrap();
         assert_eq!(placed, [("a".into(), vec![0, 3]), ("b".into(), vec![1]), ("c".into(), vec![2, 4, 5])]);
+    }
+
+    #[test]
+    fn only_as_many_places_are_listed_as_there_are_tasks() {
+        let hosts = from_list("a:4000000000,b:4000000000").unwrap();
+        assert_eq!(place(&hosts, 2, false).unwrap(), [("a".into(), vec![0, 1])]);
+        assert_eq!(place(&hosts, 3, true).unwrap(), [("a".into(), vec![0, 2]), ("b".into(), vec![1])]);
     }
 
     #[test]

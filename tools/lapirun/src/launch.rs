@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_millis(300);
 pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
     let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks }, spec.by_node)?;
     let programs = programs_of(spec, placed.is_empty())?;
-    check_input(spec)?;
+    check_streams(spec)?;
     let hosts = hosts_of(spec, &placed);
     if let Some(path) = &spec.save_hosts {
         std::fs::write(path, hosts.join("\n") + "\n")
@@ -68,11 +68,13 @@ fn programs_of(spec: &JobSpec, here: bool) -> Result<Vec<Program>, Fault> {
     parts.iter().map(|part| Program::find(part.program.clone(), part.args.clone())).collect()
 }
 
-fn check_input(spec: &JobSpec) -> Result<(), Fault> {
-    match spec.input {
-        Input::Task(task @ 1..) if task >= spec.tasks => {
-            Err(Fault::Usage(format!("task {task} cannot read the input: the job has {} tasks", spec.tasks)))
-        }
+fn check_streams(spec: &JobSpec) -> Result<(), Fault> {
+    let refused = |task: u32, what: &str| {
+        Err(Fault::Usage(format!("task {task} cannot {what}: the job has {} tasks", spec.tasks)))
+    };
+    match (spec.input, spec.output) {
+        (Input::Task(task @ 1..), _) if task >= spec.tasks => refused(task, "read the input"),
+        (_, Output::Only(task)) if task >= spec.tasks => refused(task, "write the output"),
         _ => Ok(()),
     }
 }

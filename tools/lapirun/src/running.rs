@@ -17,7 +17,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::causes::{Abort, Causes};
 use crate::fault::Fault;
-use crate::guard::Guard;
+use crate::guard::{Guard, Line};
 use crate::job::{JobSpec, Output};
 use crate::output::{Fate, Outlets, Pile, Sink, Stream};
 use crate::remote::{Listening, News, Remote};
@@ -141,7 +141,7 @@ impl<'a> Running<'a> {
     }
 
     /// Where tasks announce themselves to the guard.
-    pub(crate) fn guard_line(&self) -> std::os::fd::RawFd {
+    pub(crate) fn guard_line(&self) -> Line {
         self.guard.line()
     }
 

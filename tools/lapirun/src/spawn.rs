@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +13,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, WaitIdStatus
 use rustix::thread::CpuSet;
 
 use crate::fault::Fault;
+use crate::guard::Line;
 use crate::job::resolve;
 use crate::signals;
 
@@ -56,7 +57,7 @@ pub(crate) struct Spawner<'a> {
     /// Whether the launcher reads the tasks' standard output and standard error.
     pub(crate) piped: [bool; 2],
     /// Where a task announces itself to the guard.
-    pub(crate) guard: RawFd,
+    pub(crate) guard: Line,
 }
 
 /// A task on this machine.
@@ -66,6 +67,7 @@ pub(crate) struct Local {
     pub(crate) child: Child,
     /// Its number may be another's by now.
     reaped: bool,
+    guard: Line,
 }
 
 impl Local {
@@ -96,7 +98,10 @@ impl Local {
     pub(crate) fn finish(&mut self) {
         self.signal(libc::SIGKILL);
         let _ = self.child.wait();
-        self.reaped = true;
+        if !std::mem::replace(&mut self.reaped, true) {
+            // If it is gone, there is nobody who would kill the group.
+            let _ = self.guard.forget(self.pid.as_raw_nonzero().get());
+        }
     }
 
     /// The reading ends of the task's output; `true` marks standard error.
@@ -121,6 +126,9 @@ impl Spawner<'_> {
         command.env(variables::TASK, task.to_string()).env(variables::MP_CHILD, task.to_string());
         if before > 0 {
             command.env(variables::RESTARTS, before.to_string());
+        } else {
+            // The launcher may be started by a task that was itself restarted.
+            command.env_remove(variables::RESTARTS);
         }
         match common_tasks(task, self.here) {
             Some(list) => command.env(variables::MP_COMMON_TASKS, list),
@@ -137,7 +145,7 @@ impl Spawner<'_> {
         if self.piped[1] {
             command.stderr(Stdio::piped());
         }
-        let (launcher, guard) = (rustix::process::getpid(), self.guard);
+        let (launcher, guard) = (rustix::process::getpid(), self.guard.clone());
         let (mask, limits, cpus) = (self.mask, self.limits, self.cpus.get(place).copied());
         // SAFETY: the closure runs between fork and exec and makes system calls only: no
         // allocation, no locks.
@@ -151,10 +159,7 @@ impl Spawner<'_> {
                     // The launcher died before the request was made.
                     libc::_exit(1);
                 }
-                let group = libc::getpid().to_ne_bytes();
-                if libc::write(guard, group.as_ptr().cast(), group.len()) != 4 {
-                    return Err(io::Error::last_os_error());
-                }
+                guard.announce_own()?;
                 if libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) != 0 {
                     return Err(io::Error::last_os_error());
                 }
@@ -166,7 +171,7 @@ impl Spawner<'_> {
             });
         }
         let child = command.spawn()?;
-        Ok(Local { pid: Pid::from_child(&child), child, reaped: false })
+        Ok(Local { pid: Pid::from_child(&child), child, reaped: false, guard: self.guard.clone() })
     }
 
     /// The file of a task's output; one that is restarted writes on.

@@ -134,6 +134,11 @@ fn poe_takes_what_scripts_give_it() {
     let done = run(command).expect(0);
     assert_eq!(done.out, "2\n");
     assert_eq!(done.err, "poe: without effect here: -resd no, MP_PULSE=10\n");
+    let mut command = poe();
+    command.args(["echo", "x", "-procs", "2", "-stdoutmode", "2"]);
+    let done = run(command).expect(2);
+    assert_eq!(done.out, "");
+    assert!(done.err.contains("task 2 cannot write the output: the job has 2 tasks"), "{done:?}");
     // Slow first tasks come first all the same.
     let mut command = poe();
     command.args(["sh", "-c", "[ $MP_CHILD = 0 ] && sleep 0.3; echo $MP_CHILD", "-procs", "3"]);

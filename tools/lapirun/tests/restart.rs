@@ -21,6 +21,18 @@ fn a_task_that_is_started_anew_finds_the_others() {
     }
 }
 
+/// A task that was restarted starts jobs of its own, whose tasks were not.
+#[test]
+fn tasks_that_are_started_for_the_first_time_are_told_of_no_restarts() {
+    let remote = ["-H", "a", "--remote", "env WHERE={host}", "--address", "127.0.0.1"];
+    for hosts in [&["-n", "1"][..], &remote] {
+        let mut command = lapirun();
+        command.args(hosts).args(["sh", "-c", "echo ${LAPIS_JOB_RESTARTS:-first}"]);
+        command.env("LAPIS_JOB_RESTARTS", "5");
+        assert_eq!(run(command).expect(0).out, "first\n");
+    }
+}
+
 /// A child that has left the task's group holds its connection to the store open.
 #[test]
 fn a_task_that_is_started_anew_is_let_in_although_its_former_connection_is_open() {
