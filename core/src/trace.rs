@@ -23,7 +23,8 @@ use crate::status::monotonic_ns;
 use crate::sync::blocking::{Mutex, MutexGuard};
 use crate::transport::PeerId;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 /// The file's first bytes.
@@ -110,12 +111,10 @@ impl Trace {
         let met = monotonic_ns();
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let job: String = subject.job.chars().map(plain).take(64).collect();
-        let name = format!("{job}.{}.{}.lapistrace", subject.task, subject.context);
-        let path = std::path::Path::new(folder).join(name);
-        let made = std::fs::create_dir_all(folder).and_then(|()| File::create(&path));
-        let file = made.map_err(|source| Error::System {
+        let name = format!("{job}.{}.{}", subject.task, subject.context);
+        let file = create(Path::new(folder), &name).map_err(|(path, source)| Error::System {
             what: "making the file that LAPIS_TRACE wants",
-            source: std::io::Error::new(source.kind(), format!("{}: {source}", path.display())),
+            source: io::Error::new(source.kind(), format!("{}: {source}", path.display())),
         })?;
         let mut buffer = Vec::with_capacity(CHUNK + EVENT);
         buffer.extend(MAGIC);
@@ -161,6 +160,20 @@ impl Trace {
     }
 }
 
+/// Makes a file of this name, with a number behind it if there is one already: of the task before it
+/// was restarted, or of an earlier context.
+fn create(folder: &Path, name: &str) -> std::result::Result<File, (PathBuf, io::Error)> {
+    let mut path = folder.join(format!("{name}.lapistrace"));
+    let mut made = std::fs::create_dir_all(folder).and_then(|()| File::create_new(&path));
+    let mut life = 1u64;
+    while made.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists) && !folder.is_file() {
+        life += 1;
+        path = folder.join(format!("{name}.{life}.lapistrace"));
+        made = File::create_new(&path);
+    }
+    made.map_err(|source| (path, source))
+}
+
 impl Inner {
     fn write(&mut self) {
         if let Err(e) = self.file.write_all(&self.buffer) {
@@ -176,5 +189,24 @@ impl Drop for Trace {
         if self.owner == std::process::id() {
             self.flush();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_life_of_a_task_has_a_file_of_its_own() {
+        let folder = std::env::temp_dir().join(format!("lapis-lives-{}", std::process::id()));
+        for life in 1..=3u8 {
+            create(&folder, "job.0.0").expect("a new file").write_all(&[life]).expect("room");
+        }
+        for (life, name) in
+            (1u8..).zip(["job.0.0.lapistrace", "job.0.0.2.lapistrace", "job.0.0.3.lapistrace"])
+        {
+            assert_eq!(std::fs::read(folder.join(name)).expect(name), [life]);
+        }
+        std::fs::remove_dir_all(&folder).expect("the test's own folder");
     }
 }

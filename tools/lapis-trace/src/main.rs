@@ -57,7 +57,8 @@ fn run(cli: &Cli) -> Result<(), String> {
     if let Some(only) = &cli.job {
         traces.retain(|trace| trace.job.starts_with(only));
     }
-    traces.sort_by_key(|trace| (trace.task, trace.context));
+    // A task that was restarted, or has opened a context again, has several.
+    traces.sort_by_key(|trace| (trace.task, trace.context, trace.met));
     let Some(first) = traces.first() else { return Err("no trace was found (*.lapistrace)".into()) };
     if let Some(other) = traces.iter().find(|trace| trace.job != first.job) {
         return Err(format!(

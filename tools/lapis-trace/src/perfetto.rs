@@ -17,13 +17,16 @@ pub(crate) fn write(traces: &[Trace], out: &mut impl Write) -> io::Result<()> {
         }
         out.write_all(value.to_string().as_bytes())
     };
-    for trace in traces {
-        let process = json!({"name": format!("task {} (process {})", trace.task, trace.process)});
-        put(&json!({"ph": "M", "name": "process_name", "pid": trace.task, "args": process}), out)?;
+    for of_task in traces.chunk_by(|a, b| a.task == b.task) {
+        let task = of_task[0].task;
+        let name = json!({"name": format!("task {task} ({})", processes(of_task))});
+        put(&json!({"ph": "M", "name": "process_name", "pid": task, "args": name}), out)?;
         put(
-            &json!({"ph": "M", "name": "process_sort_index", "pid": trace.task, "args": {"sort_index": trace.task}}),
+            &json!({"ph": "M", "name": "process_sort_index", "pid": task, "args": {"sort_index": task}}),
             out,
         )?;
+    }
+    for trace in traces {
         let mut open = HashSet::new();
         for event in &trace.events {
             if let Some(value) = shown(trace, event, &mut open) {
@@ -32,6 +35,17 @@ pub(crate) fn write(traces: &[Trace], out: &mut impl Write) -> io::Result<()> {
         }
     }
     out.write_all(b"\n]}\n")
+}
+
+/// The processes that a task has been, in their order.
+fn processes(traces: &[Trace]) -> String {
+    let mut lives: Vec<(u64, u32)> = traces.iter().map(|trace| (trace.met, trace.process)).collect();
+    lives.sort_unstable();
+    let mut known = HashSet::new();
+    let lives = lives.iter().filter(|life| known.insert(life.1));
+    let numbers: Vec<String> = lives.map(|life| life.1.to_string()).collect();
+    let name = if numbers.len() == 1 { "process" } else { "processes" };
+    format!("{name} {}", numbers.join(", "))
 }
 
 fn micros(time: i64) -> f64 {
@@ -63,7 +77,9 @@ fn shown(trace: &Trace, event: &Event, open: &mut HashSet<(u8, u64)>) -> Option<
             let begins = event.kind == EventKind::OperationBegins;
             let phase = if begins { "b" } else { "e" };
             let mut value = slice(phase, operation_name(event.what).into());
-            value["id"] = json!(format!("{}.{}.{:x}", trace.task, trace.context, event.numbers[0]));
+            // An operation that one life of a task has left open is none of the next one's.
+            let (task, context, met) = (trace.task, trace.context, trace.met);
+            value["id"] = json!(format!("{task}.{context}.{met:x}.{:x}", event.numbers[0]));
             Some(value)
         }
         EventKind::Sent | EventKind::Received => {
@@ -87,6 +103,29 @@ pub(crate) fn operation_name(what: u8) -> &'static str {
 mod tests {
     use super::*;
     use crate::read::tests::file;
+
+    #[test]
+    fn lives_of_a_task_share_a_name_and_no_operations() {
+        let begun = |met: u64, process: u32| {
+            let mut bytes = file(0, 0, met, met + 10, met + 20);
+            bytes[20..24].copy_from_slice(&process.to_le_bytes());
+            let mut trace = Trace::parse(&bytes).unwrap();
+            trace.events[0].kind = EventKind::OperationBegins;
+            trace.events[0].numbers[0] = 7;
+            trace
+        };
+        let mut out = Vec::new();
+        write(&[begun(1000, 55), begun(2000, 66)], &mut out).unwrap();
+        let value: Value = serde_json::from_slice(&out).unwrap();
+        let events = value["traceEvents"].as_array().unwrap();
+        let of = |phase: &str| events.iter().filter(move |event| event["ph"] == phase).collect::<Vec<_>>();
+        let names: Vec<_> = of("M").into_iter().filter(|event| event["name"] == "process_name").collect();
+        assert_eq!(names.len(), 1, "{value}");
+        assert_eq!(names[0]["args"]["name"], "task 0 (processes 55, 66)");
+        let begins = of("b");
+        assert_eq!(begins.len(), 2);
+        assert_ne!(begins[0]["id"], begins[1]["id"]);
+    }
 
     #[test]
     fn the_output_is_json_with_what_perfetto_needs() {
