@@ -308,9 +308,9 @@ macro_rules! integers {
 integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// The bits of `a` if the comparison holds and of `b` otherwise, and the same with both exchanged:
-/// what the processor's instructions for minimum and maximum give. So the first is not-a-number only
-/// if `b` is, and the second only if `a` is. Of two numbers both give the same bits, except of zeros
-/// of unlike signs.
+/// what the processor's instructions for minimum and maximum give. So the first is not-a-number
+/// only if `b` is, and the second only if `a` is. Of two numbers both give the same bits, except of
+/// zeros of unlike signs.
 macro_rules! each_first {
     ($a:expr, $b:expr, $wins:tt) => {
         (

@@ -160,8 +160,8 @@ impl Trace {
     }
 }
 
-/// Makes a file of this name, with a number behind it if there is one already: of the task before it
-/// was restarted, or of an earlier context.
+/// Makes a file of this name, with a number behind it if there is one already: of the task before
+/// it was restarted, or of an earlier context.
 fn create(folder: &Path, name: &str) -> std::result::Result<File, (PathBuf, io::Error)> {
     let mut path = folder.join(format!("{name}.lapistrace"));
     let mut made = std::fs::create_dir_all(folder).and_then(|()| File::create_new(&path));

@@ -253,8 +253,8 @@ impl Datagrams {
         self.holds_back() || self.engine.has_ready()
     }
 
-    /// Keeps what is in `out`, for which the transport has no room. Its path gets nothing more until
-    /// it has left, so that datagrams keep their order there; other paths and peers go on.
+    /// Keeps what is in `out`, for which the transport has no room. Its path gets nothing more
+    /// until it has left, so that datagrams keep their order there; other paths and peers go on.
     #[cold]
     fn hold(&mut self) {
         let next = self.held.spare.pop().unwrap_or_default();

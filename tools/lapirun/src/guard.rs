@@ -1,9 +1,9 @@
 //! The guard: a small process that kills the tasks if the launcher is killed.
 //!
 //! It sleeps in a read on a pipe of which only the launcher holds the other end. Each task writes
-//! its process group to this pipe before it becomes the user's program, and the launcher takes it off
-//! when the group's number may become another's. If the pipe ends without a word of dismissal, the
-//! launcher was killed.
+//! its process group to this pipe before it becomes the user's program, and the launcher takes it
+//! off when the group's number may become another's. If the pipe ends without a word of dismissal,
+//! the launcher was killed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
