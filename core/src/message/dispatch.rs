@@ -186,7 +186,7 @@ impl Locked<'_> {
         }
     }
 
-    fn other_arrived(&mut self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
+    pub(super) fn other_arrived(&mut self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
         match header.kind {
             Kind::Am | Kind::AmFirst | Kind::AmPull => self.am_arrived(source, header, rest, packet),
             Kind::Fragment => self.fragment((source, header.message), header.subject, rest),
@@ -230,7 +230,9 @@ impl Locked<'_> {
     #[inline(never)]
     fn deliver(&mut self, source: PeerId, header: &Header, delivery: Delivery, data: &[u8], packet: &[u8]) {
         if delivery.drop {
-            self.receiving.dropped.push_back((source, packet.into()));
+            if !self.is_of_former_life(source) {
+                self.receiving.dropped.push_back((source, packet.into()));
+            }
             return;
         }
         let Delivery { into, completion, run, .. } = delivery;
@@ -243,6 +245,8 @@ impl Locked<'_> {
                 self.out(|_| destination.write(0, data));
                 self.arrived(source, arrival);
             }
+            // What is not here will not come.
+            _ if self.is_of_former_life(source) => {}
             Kind::AmFirst => self.begin_reassembly(source, destination, arrival, data),
             _ => self.begin_pull(source, header, destination, arrival),
         }
@@ -493,21 +497,6 @@ impl Locked<'_> {
             let (first, second) = (self.link_failed(peer, status), self.link_failed(peer, status));
             origin.notify(self, peer, Err(first));
             completion.notify(self, peer, Err(second));
-        }
-    }
-
-    /// Gives packets that header handlers dropped another chance.
-    pub(crate) fn redeliver_dropped(&mut self) {
-        for _ in 0..self.receiving.dropped.len() {
-            let Some((source, packet)) = self.receiving.dropped.pop_front() else { return };
-            if let Ok((header, rest)) = Header::parse(&packet) {
-                self.dispatching += 1;
-                self.other_arrived(source, &header, rest, &packet);
-                self.dispatching -= 1;
-            }
-        }
-        if self.receiving.dropped.is_empty() {
-            self.shared().handlers.nothing_waits();
         }
     }
 }

@@ -64,6 +64,18 @@ impl State {
         !p.moved && (p.epochs.settled || is_of_any_epoch(packet))
     }
 
+    /// Whether a message that is being handled belongs to a former life of its sender: its handler
+    /// has purged that.
+    #[inline]
+    pub(super) fn is_of_former_life(&self, source: PeerId) -> bool {
+        let p = &self.peers[source];
+        // Without an engine nothing but what has been put off by those who have left is handled
+        // while no pair of epochs is agreed.
+        let purged = !p.epochs.settled && matches!(p.state, PeerState::Up | PeerState::Purged);
+        let in_turn = &self.peers.purged_in_turn;
+        purged || (!in_turn.is_empty() && in_turn.contains(&source))
+    }
+
     /// Whether one packet or message more may be kept for a peer whose epoch is not known yet.
     pub(super) fn may_hold(&self, peer: PeerId) -> bool {
         self.peers[peer].epochs.hold() && self.sending.held_for(peer) < MOST_HELD

@@ -70,6 +70,9 @@ impl Locked<'_> {
             if !self.receiving.unaccepted.is_empty() {
                 self.ask_again();
             }
+            if !self.peers.purged_in_turn.is_empty() {
+                self.peers.forget_messages_of_purged();
+            }
         }
     }
 

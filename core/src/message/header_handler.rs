@@ -5,6 +5,7 @@ use crate::context::{Arrival, CompletionHandler, Context, Delivery, Handler, Loc
 use crate::error::Error;
 use crate::handlers::{Ask, Incoming, TABLE_END};
 use crate::transport::PeerId;
+use crate::wire::Header;
 
 /// How a line about a panic names it.
 pub(super) const HEADER_HANDLER: &str = "a header handler";
@@ -60,10 +61,26 @@ impl Locked<'_> {
         self.dispatching -= 1;
         match answer {
             Some((completion, run)) => self.arrived(source, Arrival { completion, run, ..arrival }),
+            None if self.is_of_former_life(source) => {}
             None => {
                 let completion = Some(CompletionHandler::Ask(ask));
                 self.receiving.unaccepted.push_back((source, Arrival { completion, ..arrival }));
             }
+        }
+    }
+
+    /// Gives packets that header handlers dropped another chance.
+    pub(crate) fn redeliver_dropped(&mut self) {
+        for _ in 0..self.receiving.dropped.len() {
+            let Some((source, packet)) = self.receiving.dropped.pop_front() else { return };
+            if let Ok((header, rest)) = Header::parse(&packet) {
+                self.dispatching += 1;
+                self.other_arrived(source, &header, rest, &packet);
+                self.dispatching -= 1;
+            }
+        }
+        if self.receiving.dropped.is_empty() {
+            self.shared().handlers.nothing_waits();
         }
     }
 

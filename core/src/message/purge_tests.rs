@@ -8,6 +8,7 @@ use crate::datagrams::tests::{poll, under_way};
 use crate::error::Error;
 use crate::handlers::Incoming;
 use crate::state::Waiting;
+use crate::stats::Path;
 use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{Link, PeerId, Status};
 use crate::wire::{Encoded, Header, Kind};
@@ -90,6 +91,73 @@ fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_fo
     let locked = context.locked();
     let arrived = &locked.peers[PEER].arrived;
     assert!(arrived.reached(0) && !arrived.reached(1), "they count as some of the new life");
+    drop(locked);
+    context.purge(PEER).unwrap();
+    context.terminate().unwrap();
+}
+
+/// Handles a packet as one that has come from the other task.
+fn bring(context: &Context, header: Header) {
+    let mut packet = Encoded::new();
+    let len = header.encode(&mut packet);
+    let mut locked = context.locked();
+    locked.dispatching += 1;
+    locked.packet_of_present(Path::Network, PEER, packet.bytes(len));
+    locked.dispatching -= 1;
+}
+
+/// What a handler answers that purges the sender of its message, and perhaps resumes it, would
+/// begin something of the former life.
+#[test]
+fn whoever_purges_the_sender_of_the_message_being_handled_gets_no_more_of_it() {
+    let collect: fn(&Incoming<'_>) -> Delivery = |message| Delivery::collect(message, |_| ());
+    let later: fn(&Incoming<'_>) -> Delivery = |_| Delivery::later();
+    let mut cases = vec![(Kind::Am, later)];
+    for kind in [Kind::AmFirst, Kind::AmPull] {
+        cases.extend([(kind, collect), (kind, later)]);
+    }
+    for (number, (kind, answer)) in cases.into_iter().enumerate() {
+        for resumes in [false, true] {
+            let (context, _link, _far) = two_tasks::pair();
+            let purge = move |context: &Context, message: &Incoming<'_>| {
+                context.purge(PEER).unwrap();
+                if resumes {
+                    context.resume(PEER).unwrap();
+                }
+                answer(message)
+            };
+            context.set_handler(PURGES, purge).unwrap();
+            bring(&context, Header { total: 8, ..Header::new(kind, 0, PURGES.0.into()) });
+            let locked = context.locked();
+            let receiving = &locked.receiving;
+            let begun = receiving.reassemblies.has_begun((PEER, 0)) || receiving.waiting() > 0;
+            assert!(!begun, "case {number}, resumes: {resumes}");
+            drop(locked);
+            context.purge(PEER).unwrap();
+            context.terminate().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_message_that_was_put_off_and_whose_handler_purges_its_sender_counts_as_none_of_the_new_life() {
+    let (context, _link, _far) = two_tasks::pair();
+    let calls = AtomicU32::new(0);
+    let purge = move |context: &Context, _: &Incoming<'_>| {
+        if calls.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Delivery::later();
+        }
+        context.purge(PEER).unwrap();
+        context.resume(PEER).unwrap();
+        Delivery::bury()
+    };
+    context.set_handler(PURGES, purge).unwrap();
+    bring(&context, Header::new(Kind::Am, 0, PURGES.0.into()));
+    assert_eq!(context.locked().receiving.dropped.len(), 1);
+    context.progress().unwrap();
+    let locked = context.locked();
+    assert!(locked.receiving.dropped.is_empty(), "it has been handled");
+    assert!(!locked.peers[PEER].arrived.reached(1), "message 0 of the new life has not come");
     drop(locked);
     context.purge(PEER).unwrap();
     context.terminate().unwrap();

@@ -5,9 +5,10 @@ use crate::Context;
 use crate::HandlerId;
 use crate::buffers::Direction;
 use crate::completion::Notify;
+use crate::context::Delivery;
 use crate::counter::Counter;
 use crate::error::{Access, Error, Reason, Refusal};
-use crate::handlers::{Delivery, Incoming};
+use crate::handlers::Incoming;
 use crate::message::{Operation, Waiting};
 use crate::stats::Path;
 use crate::status::Awaiting;
@@ -117,6 +118,37 @@ fn whoever_is_asked_for_a_sign_of_life_gives_it_at_once_whatever_is_under_way() 
     assert_eq!(locked.peers[0].confirmed, 0, "nor is any taken for one that has");
 }
 
+/// Without an engine, as with one.
+#[test]
+fn what_a_handler_answers_that_purges_and_resumes_the_sender_is_dropped() {
+    let collect: fn(&Incoming<'_>) -> Delivery = |message| Delivery::collect(message, |_| ());
+    let later: fn(&Incoming<'_>) -> Delivery = |_| Delivery::later();
+    for (kind, answer) in [(Kind::AmFirst, collect), (Kind::AmPull, collect), (Kind::Am, later)] {
+        let context = alone();
+        let purge = move |context: &Context, message: &Incoming<'_>| {
+            context.purge(0).unwrap();
+            context.resume(0).unwrap();
+            answer(message)
+        };
+        context.set_handler(HandlerId(1), purge).unwrap();
+        bring(&context, Header { total: 8, ..Header::new(kind, 0, 1) });
+        let locked = context.locked();
+        let receiving = &locked.receiving;
+        let begun = receiving.reassemblies.has_begun((0, 0)) || receiving.waiting() > 0;
+        assert!(!begun, "{kind:?}");
+    }
+}
+
+/// Handles a packet as one that has come.
+fn bring(context: &Context, header: Header) {
+    let mut packet = Encoded::new();
+    let len = header.encode(&mut packet);
+    let mut locked = context.locked();
+    locked.dispatching += 1;
+    locked.packet_arrived(Path::Local, 0, packet.bytes(len));
+    locked.dispatching -= 1;
+}
+
 #[test]
 fn what_a_task_has_not_answered_ends_with_its_farewell() {
     let context = alone();
@@ -131,12 +163,8 @@ fn what_a_task_has_not_answered_ends_with_its_farewell() {
         target_counter: 0,
         sequence,
     });
-    let mut packet = Encoded::new();
-    let len = Header::new(Kind::Goodbye, 0, 0).encode(&mut packet);
-    locked.dispatching += 1;
-    locked.packet_arrived(Path::Local, 0, packet.bytes(len));
-    locked.dispatching -= 1;
     drop(locked);
+    bring(&context, Header::new(Kind::Goodbye, 0, 0));
     let outcome = told.try_recv();
     assert!(matches!(outcome, Ok(Err(Error::TargetDown { task: 0, .. }))), "{outcome:?}");
 }
@@ -229,12 +257,8 @@ fn a_get_whose_data_its_target_cant_put_in_any_way_ends_with_an_error() {
     });
     let mut header = Header::new(Kind::GetPush, locked.next_message(0), addr);
     (header.total, header.extra) = (100, [into.as_mut_ptr().expose_provenance() as u64, id, 0]);
-    let mut packet = Encoded::new();
-    let len = header.encode(&mut packet);
-    locked.dispatching += 1;
-    locked.packet_arrived(Path::Local, 0, packet.bytes(len));
-    locked.dispatching -= 1;
     drop(locked);
+    bring(&context, header);
     let mut patience = Patience::with_myself(Duration::from_secs(20));
     let outcome = loop {
         context.progress().unwrap();

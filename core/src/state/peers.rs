@@ -200,8 +200,8 @@ pub(crate) struct Peers {
     /// How many there are with which no pair of epochs is agreed, or that have moved: most of what
     /// comes from them, other than by an engine, is dropped.
     pub(crate) unsettled: u32,
-    /// Those that a handler has purged since units of an engine were taken, of which the rest are
-    /// handled next.
+    /// Those over engines that were purged since units were taken, of which the rest are handled
+    /// next, or since what was put off was handled again.
     pub(crate) purged_in_turn: Vec<PeerId>,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,

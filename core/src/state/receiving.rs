@@ -64,7 +64,7 @@ impl<C> Receiving<C> {
 
     /// Not 0 if something advances with progress.
     #[inline(always)]
-    pub(super) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.pulls.len() | self.dropped.len() | self.unaccepted.len()
     }
 
