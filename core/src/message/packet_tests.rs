@@ -1,12 +1,19 @@
 //! In which order packets leave that have found no room.
 
 use crate::Context;
+use crate::context::Notify;
+use crate::error::Error;
+use crate::message::{AmSend, RmwArgs, Source};
+use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport,
-    TransportError, Usage,
+    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RmwOp, Status,
+    Transport, TransportError, Usage,
 };
 use crate::wire::{Header, Kind};
+use lapis_patience::Patience;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
 
 thread_local! {
     /// So many packets find no room.
@@ -66,15 +73,78 @@ mod linked {
 
 pub(in crate::message) use linked::table as own;
 
-#[test]
-fn packets_that_were_deferred_stay_in_their_order() {
-    let context = Context::builder()
+fn alone() -> Context {
+    Context::builder()
         .environment(crate::config::Environment::default())
         .bootstrap(crate::bootstrap::singleton(0).unwrap())
         .transport(own())
         .interrupts(false)
         .init()
-        .unwrap();
+        .unwrap()
+}
+
+type Call<'a> = &'a dyn Fn(&Context) -> Result<(), Error>;
+
+/// The call tells of the purge, by another thread, so nobody else is told.
+#[test]
+fn the_end_of_a_call_that_waits_for_room_is_told_once() {
+    let told = Arc::new(AtomicU32::new(0));
+    let tell = || -> Notify {
+        let told = Arc::clone(&told);
+        Notify::Dyn(Box::new(move |_: PeerId, _| _ = told.fetch_add(1, Ordering::Relaxed)))
+    };
+    let (data, mut previous) = ([7_u8; 8], 0_u64);
+    let message = |context: &Context| {
+        let source = Source::Contiguous(data.as_ptr(), 8);
+        let (handler, user_header, target_counter) = (1, &[][..], 0);
+        let (origin, completion) = (tell(), tell());
+        let send = AmSend { target: 0, handler, user_header, source, target_counter, origin, completion };
+        // SAFETY: the data outlives the context.
+        unsafe { context.am_send(send) }
+    };
+    let previous = &raw mut previous;
+    let atomic = |context: &Context| {
+        let args = RmwArgs {
+            target: 0,
+            op: RmwOp::FetchAndAdd,
+            width: 8,
+            remote: 64,
+            operand: 1,
+            compare: 0,
+            previous: previous.cast(),
+            swap_answers_success: false,
+            origin: tell(),
+            checked: true,
+        };
+        // SAFETY: the variable outlives the context, and the target is never asked.
+        unsafe { context.rmw_by_message(args) }
+    };
+    let calls: [Call<'_>; 2] = [&message, &atomic];
+    for (number, call) in calls.into_iter().enumerate() {
+        let context = alone();
+        REFUSALS.set(u32::MAX);
+        let outcome = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let mut patience = Patience::with_myself(Duration::from_secs(60));
+                while context.locked().operations.peers().is_empty() {
+                    assert!(!patience.is_over(), "the call has not begun");
+                    std::thread::yield_now();
+                }
+                context.purge(0).unwrap();
+            });
+            let outcome = call(&context);
+            other.join().expect("it purges the task");
+            outcome
+        });
+        REFUSALS.set(0);
+        assert!(matches!(outcome, Err(Error::Purged { task: 0 })), "call {number}: {outcome:?}");
+        assert_eq!(told.load(Ordering::Relaxed), 0, "call {number} has told of it");
+    }
+}
+
+#[test]
+fn packets_that_were_deferred_stay_in_their_order() {
+    let context = alone();
     let mut locked = context.locked();
     REFUSALS.set(2);
     for kind in [Kind::Refused, Kind::FenceReply, Kind::Region] {

@@ -49,7 +49,7 @@ impl Locked<'_> {
             header = header.with_completion(out.completion);
         }
         let mut first = 0;
-        let posted = self.post(target, |locked, number| {
+        let posted = self.post(target, out.completion, |locked, number| {
             header.message = number;
             first = locked.cut_first(target, &mut header, &out.source);
             let submitted;
@@ -119,7 +119,7 @@ impl Locked<'_> {
         user_header: &[u8],
         operation: u64,
     ) -> Result<()> {
-        let posted = self.post(target, |locked, number| {
+        let posted = self.post(target, operation, |locked, number| {
             header.message = number;
             locked.try_packet(target, &header, user_header, &[][..])
         });
@@ -143,11 +143,12 @@ impl Locked<'_> {
     /// Tries to send the packet that `attempt` makes of a message's number, until there is room for
     /// it. Inside a handler, and where a wait might last until the peer resumes this task, it tries
     /// once: without room the number is the message's all the same, and the packet is still to be
-    /// sent.
+    /// sent. `operation`: the one that waits for the answer, 0 for none.
     #[inline]
     fn post(
         &mut self,
         target: PeerId,
+        operation: u64,
         mut attempt: impl FnMut(&mut Self, u32) -> Submitted,
     ) -> Result<Posted> {
         loop {
@@ -156,7 +157,7 @@ impl Locked<'_> {
                 Submitted::Sent => Posted::Sent,
                 Submitted::NoRoom if self.may_not_wait(target) => Posted::NoRoom,
                 Submitted::NoRoom => {
-                    self.wait_for_room(target)?;
+                    self.wait_untold(target, operation)?;
                     continue;
                 }
                 Submitted::Refused(status) => return Err(self.link_failed(target, status)),
@@ -164,6 +165,19 @@ impl Locked<'_> {
             self.peers[target].take_number();
             return Ok(posted);
         }
+    }
+
+    /// Waits for room for what begins an operation. If that fails, the call says so, and nobody
+    /// else is told: whoever gives up the operation meanwhile finds nobody.
+    #[cold]
+    fn wait_untold(&mut self, target: PeerId, operation: u64) -> Result<()> {
+        let told = self.operations.get_mut(operation);
+        let told = told.map(|op| (std::mem::take(&mut op.origin), std::mem::take(&mut op.completion)));
+        self.wait_for_room(target)?;
+        if let (Some(op), Some(told)) = (self.operations.get_mut(operation), told) {
+            (op.origin, op.completion) = told;
+        }
+        Ok(())
     }
 
     /// Tries to send a message's first packet of `len` bytes. Says, too, whether it went past the
