@@ -12,6 +12,9 @@ use crate::wire::{Header, Kind};
 use lapis_ablation::{Optimization, without};
 use std::time::{Duration, Instant};
 
+/// What the operating system shows them as.
+pub(super) const HANDLER_THREAD: &str = "lapis-handler";
+
 /// How long a thread that has run a handler polls in place of a thread that gave it the core. Most
 /// answers have come by then.
 const POLL_FOR: Duration = Duration::from_micros(10);
@@ -56,7 +59,7 @@ impl Context {
             Queued::BeginsSoon => self.shared.lock.announce_work(),
             Queued::WantsThread => {
                 let context = self.internal();
-                if let Err(e) = self.start_thread("lapis-handler", move || context.run_completions()) {
+                if let Err(e) = self.start_thread(HANDLER_THREAD, move || context.run_completions()) {
                     self.run_without_threads(&e);
                 }
             }

@@ -1,10 +1,12 @@
 //! The end of a context.
 
+use super::handler_threads::HANDLER_THREAD;
 use super::{Context, Locked, Notify};
 use crate::error::{Error, LockHeld, Result};
 use crate::status::{Awaiting, NOBODY};
 use crate::sync::Ordering;
 use crate::trace::EventKind;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long termination waits for data that peers still fetch from here, or that still goes out.
@@ -44,23 +46,25 @@ impl Context {
         // Threads of the program that still wait learn of it.
         self.shared.wake_sleepers();
         drop(locked);
-        self.end_threads();
-        if let Ok(mut bootstrap) = self.shared.bootstrap.lock()
-            && let Err(e) = bootstrap.finalize()
-        {
-            tracing::debug!("leaving the job's store: {e}");
-        }
+        let handler_threads = self.end_progress_thread();
         let mut locked = self.locked();
-        locked.trace_counts();
-        if let Some(trace) = &self.shared.trace {
-            trace.note(EventKind::End, 0, NOBODY, [0; 2]);
-            trace.flush();
-        }
         locked.links.close();
         // Some may hold this context, which would keep itself alive.
         let unanswered = locked.end_what_is_open();
         drop(locked);
         drop(unanswered);
+        // Only now: a handler may have waited for what has just been ended.
+        handler_threads.into_iter().for_each(join);
+        if let Ok(mut bootstrap) = self.shared.bootstrap.lock()
+            && let Err(e) = bootstrap.finalize()
+        {
+            tracing::debug!("leaving the job's store: {e}");
+        }
+        self.locked().trace_counts();
+        if let Some(trace) = &self.shared.trace {
+            trace.note(EventKind::End, 0, NOBODY, [0; 2]);
+            trace.flush();
+        }
         self.shared.link_sleepers.close();
         Ok(())
     }
@@ -93,19 +97,26 @@ impl Context {
         })
     }
 
-    fn end_threads(&self) {
+    /// Ends the threads of the library, and waits for those that run no program's code but handlers
+    /// in line: they poll the links. Returns the others.
+    fn end_progress_thread(&self) -> Vec<JoinHandle<()>> {
         self.shared.completions.close();
         self.shared.link_sleepers.wake();
         let threads = std::mem::take(
             &mut *self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
         );
-        for thread in threads {
-            thread.thread().unpark();
-            if thread.thread().id() != std::thread::current().id() {
-                // A panic in it would have ended the process.
-                let _ = thread.join();
-            }
-        }
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        let (handlers, others): (Vec<_>, Vec<_>) =
+            threads.into_iter().partition(|thread| thread.thread().name() == Some(HANDLER_THREAD));
+        others.into_iter().for_each(join);
+        handlers
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != std::thread::current().id() {
+        // A panic in it would have ended the process.
+        let _ = thread.join();
     }
 }
 
@@ -130,6 +141,10 @@ impl Locked<'_> {
         }
         open.extend(state.sending.outgoing.drain(..).map(|out| (out.peer, out.origin)));
         for peer in 0..self.shared().tasks {
+            // Calls that wait for room, and answers of handlers that return later, belong to a
+            // former life.
+            let life = &mut self.peers[peer].life;
+            *life = life.wrapping_add(1);
             let origins = self.sending.zero_copy.forget_peer(peer);
             open.extend(origins.into_iter().map(|origin| (peer, origin)));
         }

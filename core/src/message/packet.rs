@@ -320,6 +320,8 @@ impl Locked<'_> {
             return Err(p.refusal(peer));
         }
         if p.life != life {
+            // Another thread may have ended the context.
+            self.out(|context| context.usable())?;
             // What has no room yet carries numbers of the former life.
             return Err(Error::Purged { task: peer });
         }

@@ -262,3 +262,34 @@ fn a_call_that_waits_returns_when_another_thread_ends_the_context() {
     let outcome = waiting.join().unwrap();
     assert!(matches!(outcome, Err(Error::HandleInvalid { .. })), "{outcome:?}");
 }
+
+/// A completion handler on its thread waits for an answer that does not come, while the context is
+/// ended: its thread is waited for.
+#[test]
+fn the_end_of_a_context_ends_the_waits_of_its_handler_threads() {
+    let (context, _link, _far) = two_tasks::pair();
+    let (tell, told) = mpsc::channel();
+    let wait = move |_: &Context, _: &Incoming<'_>| {
+        let tell = tell.clone();
+        Delivery::bury().then(move |context: &Context| {
+            let far = RemoteMemory { task: PEER, addr: 0x1000, len: 8 };
+            tell.send(context.get_bytes(far, &mut [0; 8])).unwrap();
+        })
+    };
+    context.set_handler(COUNTS, wait).unwrap();
+    bring(&context, Header::new(Kind::Am, 0, COUNTS.0.into()));
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
+    while context.locked().operations.peers().is_empty() {
+        assert!(!patience.is_over(), "the get has not begun");
+        std::thread::yield_now();
+    }
+    let ended = context.clone();
+    let ending = std::thread::spawn(move || ended.terminate());
+    while !ending.is_finished() {
+        assert!(!patience.is_over(), "the context never ends");
+        std::thread::yield_now();
+    }
+    ending.join().unwrap().unwrap();
+    let outcome = told.try_recv();
+    assert!(matches!(outcome, Ok(Err(Error::HandleInvalid { .. }))), "{outcome:?}");
+}
