@@ -17,7 +17,7 @@
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
 //! | `endpoint/one_sided.rs` | its puts, gets and registrations; `endpoint/habits.rs`: what it says of its provider; `endpoint/limits.rs`: what to do where memory is refused |
-//! | `memory.rs`, `keys.rs` | registered memory; keys, by which peers name it |
+//! | `memory.rs`, `ranges.rs`, `keys.rs` | registered memory; which of it holds a range; keys, by which peers name it |
 //! | `transfer.rs` | puts and gets under way |
 //! | `path.rs` | a path from a rail of ours to one of a peer's; messages that may have to go again |
 //! | `stripes.rs` | puts and gets in pieces over several paths |
@@ -62,6 +62,8 @@ mod provider;
 mod queue;
 #[cfg(libfabric)]
 mod rail;
+#[cfg(libfabric)]
+mod ranges;
 #[cfg(libfabric)]
 mod receive;
 #[cfg(libfabric)]

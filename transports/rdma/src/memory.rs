@@ -3,6 +3,7 @@
 
 use crate::endpoint::{Access, Endpoint, Registration, is_busy};
 use crate::keys::{Joint, Keys};
+use crate::ranges::Ranges;
 use lapis_core::transport::{RawSlice, RegionInfo, TransportError};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,6 +22,8 @@ struct Region {
 /// What this task has registered.
 pub(crate) struct Memory {
     regions: HashMap<u64, Region>,
+    /// Where they are, by the same numbers.
+    ranges: Ranges,
     keys: Keys,
     joint: Joint,
     next: u64,
@@ -28,7 +31,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(keys: Keys, joint: Joint) -> Self {
-        Self { regions: HashMap::new(), keys, joint, next: 0 }
+        Self { regions: HashMap::new(), ranges: Ranges::default(), keys, joint, next: 0 }
     }
 
     /// How keys name regions on several rails.
@@ -63,6 +66,7 @@ impl Memory {
         let registrations = registrations.into_iter().map(|one| Some(Rc::new(one))).collect();
         self.next += 1;
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
+        self.ranges.insert(base, len, self.next);
         self.regions.insert(self.next, Region { base, len, access, registrations });
         Ok(RegionInfo { addr: base, len, id: self.next, key })
     }
@@ -150,7 +154,9 @@ impl Memory {
 
     /// Peers don't reach it any more. Nothing happens if there is no such region.
     pub(crate) fn release(&mut self, id: u64) {
-        self.regions.remove(&id);
+        if let Some(region) = self.regions.remove(&id) {
+            self.ranges.remove(region.base, region.len, id);
+        }
     }
 
     /// A rail closes, to whose endpoint its registrations are bound: it can't while they are there.
@@ -171,6 +177,7 @@ impl Memory {
             let within = base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
             within && r.access.serves(access)
         };
-        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail)?.clone())
+        let mut around = self.ranges.around(base, len).filter_map(|id| self.regions.get(&id));
+        around.find(holds).and_then(|region| region.registrations.get(rail)?.clone())
     }
 }
