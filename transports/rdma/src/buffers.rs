@@ -46,6 +46,11 @@ impl Buffers {
         self.registration.as_ref()
     }
 
+    /// Closes the registration: nothing uses the buffers from here on.
+    pub(crate) fn unregister(&mut self) {
+        self.registration = None;
+    }
+
     /// The first byte of a buffer.
     pub(crate) fn at(&self, index: usize) -> *mut u8 {
         assert!(index < self.count());

@@ -82,8 +82,7 @@ impl Rail {
     /// any more, here or through here. Each transfer is handed to `ended`.
     pub(crate) fn close(&mut self, code: i32, mut ended: impl FnMut(Ended)) {
         if self.endpoint.holds_registrations() {
-            // Those of transfers go with them.
-            self.end_transfers(code, &mut ended);
+            self.unregister(code, &mut ended);
         }
         if !std::mem::replace(&mut self.closed, true) {
             if self.broken && self.must_stay_open() {
@@ -98,6 +97,16 @@ impl Rail {
         self.sender.reset();
         self.receiver.reset();
         self.end_transfers(code, &mut ended);
+    }
+
+    /// Closes what is registered for messages and transfers: an endpoint to which registrations are
+    /// bound can't be closed before them, and is not opened again.
+    fn unregister(&mut self, code: i32, ended: &mut impl FnMut(Ended)) {
+        // Those of transfers go with them.
+        self.end_transfers(code, ended);
+        self.transfers.unregister();
+        self.sender.unregister();
+        self.receiver.unregister();
     }
 
     fn end_transfers(&mut self, code: i32, ended: &mut impl FnMut(Ended)) {
@@ -168,7 +177,7 @@ impl Rail {
 impl Drop for Rail {
     fn drop(&mut self) {
         if self.endpoint.holds_registrations() {
-            self.end_transfers(libc::ECONNABORTED, &mut drop);
+            self.unregister(libc::ECONNABORTED, &mut drop);
         }
         self.stop();
     }

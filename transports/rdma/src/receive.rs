@@ -50,6 +50,16 @@ impl Receiver {
         self.released = (0..COUNT).collect();
     }
 
+    /// The endpoint, to which the registration is bound, closes for good.
+    pub(crate) fn unregister(&mut self) {
+        self.buffers.unregister();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_registered(&self) -> bool {
+        self.buffers.registration().is_some()
+    }
+
     /// Whether every buffer waits to be given to libfabric, so that nothing can arrive.
     pub(crate) fn is_stopped(&self) -> bool {
         self.released.len() == COUNT

@@ -118,6 +118,16 @@ impl Sender {
         peer
     }
 
+    /// The endpoint, to which the registration is bound, closes for good.
+    pub(crate) fn unregister(&mut self) {
+        self.buffers.unregister();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_registered(&self) -> bool {
+        self.buffers.registration().is_some()
+    }
+
     /// Whether nothing is under way as far as we can tell.
     pub(crate) fn is_idle(&self) -> bool {
         self.free.len() == COUNT

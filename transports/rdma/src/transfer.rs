@@ -196,6 +196,13 @@ impl Transfers {
         None
     }
 
+    /// The endpoint, to which the registration is bound, closes for good.
+    pub(crate) fn unregister(&mut self) {
+        if let Some(bounces) = &mut self.bounces {
+            bounces.unregister();
+        }
+    }
+
     fn make_room(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
         if self.contexts.is_empty() {
             self.contexts = (0..COUNT).map(|_| Context::new()).collect();

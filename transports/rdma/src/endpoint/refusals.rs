@@ -1,7 +1,10 @@
 //! For tests: calls of an endpoint that its provider is made to refuse.
 
 use super::Endpoint;
-use crate::ffi::{fi_addr_t, fi_info, fi_ops_domain, fi_ops_msg, fid_domain, fid_ep};
+use crate::ffi::{
+    FI_MR_ENDPOINT, FI_MR_LOCAL, fi_addr_t, fi_info, fi_ops_domain, fi_ops_msg, fid_domain, fid_ep,
+};
+use crate::library::{Info, Library};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -53,6 +56,19 @@ impl Endpoint {
         });
     }
 
+    /// What another one is opened with that registers its buffers for messages.
+    pub(crate) fn registering(&self) -> (Library, Info) {
+        let one = self.info.iter().next().expect("it was opened with a description");
+        let mut info = self.info.pick(one).expect("room for a copy");
+        require(&mut info, FI_MR_LOCAL);
+        (self.library, info)
+    }
+
+    /// From now on registrations seem to be bound to it.
+    pub(crate) fn hold_registrations(&mut self) {
+        require(&mut self.info, FI_MR_ENDPOINT);
+    }
+
     /// From now on it can't be opened anew, with this error number, until there is none.
     pub(crate) fn refuse_to_open(&mut self, code: Option<i32>) {
         let is_new = CLOSED.with_borrow_mut(|all| all.insert(self.domain, code).is_none());
@@ -67,6 +83,11 @@ impl Endpoint {
             }
         }
     }
+}
+
+fn require(info: &mut Info, mode: u32) {
+    // SAFETY: descriptions from libfabric have a domain.
+    unsafe { (*info.first_mut().domain_attr).mr_mode |= mode as i32 };
 }
 
 unsafe extern "C" fn open_endpoint(

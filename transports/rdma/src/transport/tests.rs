@@ -3,9 +3,10 @@
 
 use super::Rdma;
 use super::loss::Sign;
-use super::rig::{Job, ONE, TWO, said};
+use super::rig::{Job, ONE, TWO, said, task};
 use crate::header::WINDOW;
 use crate::peers::Peer;
+use crate::rail::Rail;
 use crate::slots::COUNT;
 use crate::transfer::Direction;
 use lapis_core::transport::{Event, PeerAccess, RawSlice, RegionInfo, RemoteAddr, Status, Transport};
@@ -329,4 +330,21 @@ fn a_job_starts_on_the_rails_that_answer() {
     ends.iter().for_each(|(from, to)| job.refuse(*from, *to, None));
     job.until("the rail that answers now", Job::step, Job::all_up);
     assert_eq!(said(), [""; 0], "nothing of that is news");
+}
+
+/// An endpoint to which they are bound could not be closed otherwise.
+#[test]
+fn registrations_of_message_buffers_go_with_their_endpoint() {
+    let Some(rdma) = task(0, 1, ONE) else { return };
+    for holds in [false, true] {
+        let (library, info) = rdma.rails[0].endpoint.registering();
+        let mut rail = Rail::open(library, info, (1, 0), false).expect("it opens once more");
+        assert!(rail.sender.is_registered() && rail.receiver.is_registered());
+        if holds {
+            rail.endpoint.hold_registrations();
+        }
+        rail.close(libc::EIO, drop);
+        let left = [rail.sender.is_registered(), rail.receiver.is_registered()];
+        assert_eq!(left, [!holds; 2], "bound to the endpoint: {holds}");
+    }
 }
