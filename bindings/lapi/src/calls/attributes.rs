@@ -3,6 +3,7 @@
 use super::statistics;
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
+use crate::handlers::internal::note;
 use crate::handles::{self, Instance, MAX_INSTANCES};
 use lapis_core::Context;
 use lapis_core::config::{ACK_THRESHOLD_RANGE, TIMEOUT_RANGE};
@@ -121,11 +122,13 @@ unsafe fn shared_memory_tasks(context: &Context, list: *mut c_int) {
     }
 }
 
-/// The user header and data that fit one packet to any task.
+/// The user header and data that fit one packet to any task, atoms or not: a program that has some
+/// adds a note to the user header.
 pub(super) fn packet_size(context: &Context) -> c_int {
     let packed =
         (0..context.tasks()).filter_map(|task| context.limits(task)).map(|limits| limits.max_packed).min();
-    c_int::try_from(packed.unwrap_or(4096)).unwrap_or(c_int::MAX) - MAX_HEADER as c_int
+    let ours = MAX_HEADER + note(0).len();
+    c_int::try_from(packed.unwrap_or(4096)).unwrap_or(c_int::MAX) - ours as c_int
 }
 
 //= LAPI Guide, LAPI_Senv, sets a runtime attribute
