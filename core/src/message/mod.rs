@@ -33,6 +33,7 @@ mod exchange;
 mod failure;
 mod fence;
 mod fragment;
+mod get;
 mod header_handler;
 mod keyed;
 mod lane_receive;
