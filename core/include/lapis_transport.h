@@ -252,7 +252,7 @@ typedef struct {
    (32 bits), up to 184 bytes of message; a longer one lies in the data ring. The first 8 bytes are written last, in one store. */
 typedef struct {
     uint8_t *slots;
-    uint64_t mask;     /* number of slots, a power of two, minus one */
+    uint64_t mask;     /* number of slots, a power of two and at most 256, minus one */
     uint64_t position; /* of the next message */
     uint64_t limit;    /* position == limit: full as far as was looked, or closed */
     const uint32_t *attention; /* read after each message; anything but 0 is for attend */

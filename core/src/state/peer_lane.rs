@@ -1,6 +1,6 @@
 //! The lane to a task, kept so that the shortest way need not ask whether there is one.
 
-use crate::transport::lane::SendLane;
+use crate::transport::lane::{MOST_SLOTS, SendLane};
 use std::ptr::NonNull;
 
 /// Never written: it has no room.
@@ -36,7 +36,32 @@ impl PeerLane {
 }
 
 impl From<Option<NonNull<SendLane>>> for PeerLane {
+    /// What a transport has given. One with more slots than a lane may have is not used.
     fn from(lane: Option<NonNull<SendLane>>) -> Self {
-        lane.map_or(Self::none(), Self)
+        let Some(lane) = lane else { return Self::none() };
+        // SAFETY: the transport's lanes live as long as its link.
+        let slots = unsafe { (*lane.as_ptr()).mask }.saturating_add(1);
+        if slots > MOST_SLOTS as u64 {
+            tracing::warn!(
+                "a transport's lane has {slots} slots; {MOST_SLOTS} are the limit: it is not used"
+            );
+            return Self::none();
+        }
+        Self(lane)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_with_more_slots_than_there_may_be_are_not_used() {
+        for (mask, is_used) in [(63, true), (255, true), (511, false), (u64::MAX, false)] {
+            let mut lane = SendLane { mask, ..SendLane::closed() };
+            let found = PeerLane::from(Some(NonNull::from(&mut lane)));
+            assert_eq!(found.get().is_some(), is_used, "{mask}");
+        }
+        assert!(PeerLane::from(None).get().is_none());
     }
 }
