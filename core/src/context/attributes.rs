@@ -29,7 +29,7 @@ impl Context {
         handler: impl Fn(&Self, &Incoming<'_>) -> Delivery + Send + Sync + 'static,
     ) -> Result<()> {
         self.usable()?;
-        self.shared.handlers.set(usize::from(id.0), Some(Handler::Closure(Box::new(handler))))
+        self.shared.handlers.set(usize::from(id.0), Some(Handler::closure(handler)))
     }
 
     /// Registers an address of the layer above as header handler `index`; 0 clears the entry.

@@ -17,7 +17,8 @@ const SERVICES: usize = 1;
 /// Indices below this one are entries of the table; others are addresses of the interface above.
 pub(crate) const TABLE_END: u64 = (HANDLER_TABLE_SIZE + SERVICES) as u64;
 
-pub(crate) type HeaderClosure<C> = Box<dyn Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync>;
+/// A header handler; `None`: it wants nothing to be stored or run.
+pub(crate) type HeaderClosure<C> = Box<dyn Fn(&C, &Incoming<'_>) -> Option<Delivery<C>> + Send + Sync>;
 
 /// An entry of the handler table.
 pub(crate) enum Handler<C> {
@@ -25,6 +26,22 @@ pub(crate) enum Handler<C> {
     Address(u64),
     /// A closure.
     Closure(HeaderClosure<C>),
+}
+
+impl<C> Handler<C> {
+    /// A closure that answers by a delivery, whatever that wants. Most want nothing, which the
+    /// compiler then knows within the closure: its caller need not look for it.
+    pub(crate) fn closure(f: impl Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync + 'static) -> Self {
+        Self::Closure(Box::new(move |context, incoming| {
+            let delivery = f(context, incoming);
+            if delivery.wants_something() {
+                return Some(delivery);
+            }
+            // There is nothing in it to drop, which the compiler doesn't see.
+            std::mem::forget(delivery);
+            None
+        }))
+    }
 }
 
 /// How long messages wait for a handler to be registered.

@@ -129,12 +129,9 @@ impl Locked<'_> {
         self.count_received(path, data.len());
         let incoming = told.whole(user_header, data);
         if let Some(f) = self.shared().handlers.closure(handler) {
-            let delivery = self.out_to(HEADER_HANDLER, |context| f(context, incoming));
-            if delivery.wants_something() {
+            if let Some(delivery) = self.out_to(HEADER_HANDLER, |context| f(context, incoming)) {
                 return self.reborrow().deliver_short(source, delivery, packet);
             }
-            // There is nothing in it to drop, which the compiler doesn't see.
-            std::mem::forget(delivery);
         } else if let Some(delivery) = self.call_handler_by_address(handler, incoming) {
             return self.reborrow().deliver_short(source, delivery, packet);
         }
@@ -218,7 +215,7 @@ impl Locked<'_> {
         let whole = header.kind == Kind::Am;
         let len = if whole { data.len() as u64 } else { header.total };
         let incoming = Incoming { source, user_header, len, first: data };
-        let delivery = self.call_header_handler(header.subject, &incoming);
+        let delivery = self.call_header_handler(header.subject, &incoming).unwrap_or(Delivery::bury());
         self.deliver(source, header, delivery, data, packet);
     }
 

@@ -11,16 +11,17 @@ use crate::wire::Header;
 pub(super) const HEADER_HANDLER: &str = "a header handler";
 
 impl Locked<'_> {
-    /// Calls the header handler of a message.
-    pub(super) fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
-        if let Some(f) = self.shared().handlers.closure(handler) {
-            return self.out_to(HEADER_HANDLER, |context| f(context, incoming));
+    /// Calls the header handler of a message. `None`: it wants nothing to be stored or run.
+    #[inline(always)]
+    pub(super) fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
+        match self.shared().handlers.closure(handler) {
+            Some(f) => self.out_to(HEADER_HANDLER, |context| f(context, incoming)),
+            None => self.call_handler_by_address(handler, incoming),
         }
-        self.call_handler_by_address(handler, incoming).unwrap_or(Delivery::bury())
     }
 
-    /// Calls a header handler that is no closure of the table: its address is there, or names it in
-    /// the message. `None`: it wants nothing to be stored or run.
+    /// The same for one that is no closure of the table: its address is there, or names it in the
+    /// message.
     #[inline(always)]
     pub(super) fn call_handler_by_address(
         &mut self,

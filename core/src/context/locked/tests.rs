@@ -57,7 +57,7 @@ fn a_handler_may_look_up_send_and_count_in_its_own_context() {
             _ => panic!("it was set"),
         }
     });
-    assert!(delivery.completion.is_none());
+    assert!(delivery.is_none());
     crate::context::Notify::counter(&raw const counter).notify(&mut locked, 0, Ok(()));
     drop(locked);
     assert_eq!(counter.value(), 2);
