@@ -4,7 +4,7 @@ use crate::abi::{PACKET_SIZE, SHORT_MAX};
 use crate::contexts::Assignment;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::Segment;
+use crate::memory::{Memory, Segment};
 use crate::names::Name;
 use crate::node::Node;
 use crate::place::{Place, length, registers};
@@ -22,6 +22,10 @@ static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
 /// One at a time begins or ends.
 static CHANGING: Mutex<()> = Mutex::new(());
+
+/// What an ended process has locked: it stays locked until the program unlocks it, which it may do
+/// when it takes part in a job again.
+static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
 
 thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
@@ -98,6 +102,10 @@ pub unsafe extern "C" fn qx_init(
             return Err(Error::Name);
         }
         let node = Box::leak(Box::new(Node::join(name, group_size)?));
+        if let Some(memory) = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+            node.with_memory(|of_node| *of_node = memory);
+            node.show_pool();
+        }
         hps = std::sync::Arc::as_ptr(&node.shared.hps).cast_mut().cast();
         // SYNC: Release pairs with `node`.
         NODE.store(node, Ordering::Release);
@@ -142,10 +150,8 @@ pub unsafe extern "C" fn qx_buffer_unlock(address: *mut c_char, buffer_size: c_l
 pub unsafe extern "C" fn qx_buffer_pool(pool_size: c_int) -> c_int {
     command(|node| {
         let pages = usize::try_from(pool_size).map_err(|_| Error::Length)?;
-        let pool = node.with_memory(|memory| memory.make_pool(pages))?;
-        let hps = &node.shared.hps;
-        hps.buffer_pool.store(std::ptr::with_exposed_provenance_mut(pool.address), Ordering::Relaxed);
-        hps.buffer_pool_pages.store(pool_size, Ordering::Relaxed);
+        node.with_memory(|memory| memory.make_pool(pages))?;
+        node.show_pool();
         Ok(())
     })
 }
@@ -407,6 +413,8 @@ pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
         node.end()?;
         // SYNC: Release as in qx_init; nothing follows.
         NODE.store(null_mut(), Ordering::Release);
+        let memory = node.with_memory(|of_node| std::mem::replace(of_node, Memory::new()));
+        *MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(memory);
         Ok(())
     })
 }

@@ -198,6 +198,8 @@ impl Memory {
         let numbers = self.numbers(buffer)?;
         // SAFETY: locking changes nothing in memory; the kernel judges the range.
         if unsafe { libc::mlock(std::ptr::without_provenance(buffer.address), buffer.len) } != 0 {
+            // Those before the page that can't be locked are.
+            self.unlock_others(numbers);
             return Err(Error::Lock);
         }
         for number in numbers {
@@ -231,7 +233,7 @@ impl Memory {
         if numbers.clone().any(|number| !self.pages.contains_key(&number)) {
             return Err(Error::Lock);
         }
-        for number in numbers {
+        for number in numbers.clone() {
             let Some(page) = self.pages.get_mut(&number) else { continue };
             page.locks -= 1;
             if page.locks == 0 {
@@ -239,12 +241,31 @@ impl Memory {
                 self.pages.remove(&number);
                 self.tokens.remove(&token);
                 *self.remembered(token) = (0, 0);
-                // SAFETY: unlocking changes nothing in memory; that the page is gone is no error of
-                // ours.
-                unsafe { libc::munlock(std::ptr::without_provenance(number * self.page), self.page) };
             }
         }
+        self.unlock_others(numbers);
         Ok(())
+    }
+
+    /// Has the kernel unlock those of these pages that are not in use, each run of neighbours at
+    /// once. They may be more than there is memory.
+    fn unlock_others(&self, numbers: std::ops::Range<usize>) {
+        let mut in_use: Vec<usize> = if numbers.len() <= self.pages.len() {
+            numbers.clone().filter(|number| self.pages.contains_key(number)).collect()
+        } else {
+            self.pages.keys().filter(|number| numbers.contains(number)).copied().collect()
+        };
+        in_use.sort_unstable();
+        let mut from = numbers.start;
+        for end in in_use.into_iter().chain([numbers.end]) {
+            if from < end {
+                let (start, len) = (from * self.page, (end - from) * self.page);
+                // SAFETY: unlocking changes nothing in memory; that a page is gone is no error of
+                // ours.
+                unsafe { libc::munlock(std::ptr::without_provenance(start), len) };
+            }
+            from = end + 1;
+        }
     }
 
     /// The tokens of a buffer's pages, and the numbers of its bytes in the first and the last page.
@@ -329,7 +350,7 @@ impl Memory {
     }
 
     /// Makes the buffer pool.
-    pub(crate) fn make_pool(&mut self, pages: usize) -> Result<Segment> {
+    pub(crate) fn make_pool(&mut self, pages: usize) -> Result {
         //= QNIX API, qx_buffer_pool, at most 8 MB
         let len =
             pages.checked_mul(self.page).filter(|len| *len <= POOL_MAX && *len > 0).ok_or(Error::Length)?;
@@ -357,9 +378,13 @@ impl Memory {
             unsafe { libc::munmap(memory, len) };
             return Err(Error::Lock);
         }
-        let pool = Segment { address: memory.expose_provenance(), len };
-        self.pool = Some(pool);
-        Ok(pool)
+        self.pool = Some(Segment { address: memory.expose_provenance(), len });
+        Ok(())
+    }
+
+    /// The buffer pool, if there is one: its address and its pages.
+    pub(crate) fn pool(&self) -> Option<(usize, i32)> {
+        self.pool.map(|pool| (pool.address, (pool.len / self.page) as i32))
     }
 
     /// `len` bytes of the pool from a page on.
@@ -376,6 +401,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ptr::null_mut;
 
     fn locked(len: usize) -> (Memory, Vec<u8>, Segment) {
         let mut memory = Memory::new();
@@ -433,15 +459,50 @@ mod tests {
 
     //= QNIX API, qx_buffer_pool, at most 8 MB
     //= type=test
+    /// Kilobytes of this process that are locked.
+    fn locked_here() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[test]
+    fn what_can_not_be_locked_as_a_whole_is_not_locked_in_part() {
+        let mut memory = Memory::new();
+        let page = memory.page;
+        // SAFETY: a new mapping, whose last page goes again at once.
+        let start = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(null_mut(), 8 * page, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            libc::munmap(start.wrapping_byte_add(7 * page), page);
+            start.expose_provenance()
+        };
+        let of = |from: usize, pages: usize| Segment { address: start + from * page, len: pages * page };
+        let before = locked_here();
+        let kilobytes = |pages: usize| before + pages * page / 1024;
+        memory.lock(of(2, 1)).unwrap();
+        assert_eq!(memory.lock(of(0, 8)), Err(Error::Lock));
+        assert_eq!(memory.lock(of(0, 1 << 40)), Err(Error::Lock));
+        assert_eq!(locked_here(), kilobytes(1), "what was locked before stays locked");
+        memory.lock(of(0, 7)).unwrap();
+        memory.unlock(of(0, 7)).unwrap();
+        assert_eq!(locked_here(), kilobytes(1), "two runs of neighbours are unlocked");
+        memory.unlock(of(2, 1)).unwrap();
+        assert_eq!(locked_here(), before);
+    }
+
     #[test]
     fn the_pool_has_limits() {
         let mut memory = Memory::new();
         assert_eq!(memory.in_pool(0, 1), Err(Error::Pool));
         assert_eq!(memory.make_pool(0), Err(Error::Length));
         assert_eq!(memory.make_pool(POOL_MAX / page_size() + 1), Err(Error::Length));
-        let pool = memory.make_pool(4).unwrap_or_else(|e| panic!("{e}"));
+        memory.make_pool(4).unwrap_or_else(|e| panic!("{e}"));
+        let (pool, pages) = memory.pool().expect("it was made");
+        assert_eq!(pages, 4);
         assert_eq!(memory.make_pool(1), Err(Error::Pool));
-        assert_eq!(memory.in_pool(3, page_size()).map(|s| s.address), Ok(pool.address + 3 * page_size()));
+        assert_eq!(memory.in_pool(3, page_size()).map(|s| s.address), Ok(pool + 3 * page_size()));
         for (index, len) in [(3, page_size() + 1), (4, 0), (usize::MAX, 1)] {
             assert_eq!(memory.in_pool(index, len), Err(Error::Pool));
         }

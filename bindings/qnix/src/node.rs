@@ -13,6 +13,7 @@ use crate::state::{Looks, Shared, State};
 use crate::wire::{END, send_words};
 use lapis_core::Context;
 use lapis_core::context::{Access, BriefAccess, RawHooks};
+use lapis_core::sync::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -78,6 +79,15 @@ impl Node {
         node.lock().answer();
         node.shared.look(&node.context);
         Ok(node)
+    }
+
+    /// Puts the buffer pool where the program looks for it.
+    pub(crate) fn show_pool(&self) {
+        if let Some((address, pages)) = self.with_memory(|memory| memory.pool()) {
+            let hps = &self.shared.hps;
+            hps.buffer_pool.store(std::ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
+            hps.buffer_pool_pages.store(pages, Ordering::Relaxed);
+        }
     }
 
     /// Each application is a group of its own.

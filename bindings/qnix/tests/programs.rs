@@ -46,6 +46,11 @@ fn messages_between_two() {
 }
 
 #[test]
+fn what_is_locked_stays_locked_when_a_process_joins_again() {
+    succeeds("again");
+}
+
+#[test]
 fn messages_to_oneself() {
     Job::of(1).run(&compile(&source("pair"))).success();
 }
