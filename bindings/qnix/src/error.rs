@@ -89,6 +89,8 @@ pub(crate) fn of_core(error: lapis_core::Error) -> Error {
     match error {
         lapis_core::Error::TargetDown { .. } | lapis_core::Error::NoConnectivity { .. } => Error::Peer,
         lapis_core::Error::MemoryExhausted { .. } => Error::Memory,
+        // Another thread has called qx_end meanwhile.
+        lapis_core::Error::HandleInvalid { .. } => Error::NotInitialized,
         _ => Error::Internal,
     }
 }

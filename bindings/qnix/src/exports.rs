@@ -404,18 +404,20 @@ pub extern "C" fn qx_poll_for_receive(context_index: c_int) -> c_int {
 //= QNIX API, qx_end
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
-    command(|node| {
+    call(|| {
+        // Before the process is looked up: another thread may be about to end it.
         let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let node = node()?;
         // SAFETY: the caller's promise.
         if unsafe { name(proc_name) }? != node.name {
             return Err(Error::Name);
         }
         node.end()?;
-        // SYNC: Release as in qx_init; nothing follows.
-        NODE.store(null_mut(), Ordering::Release);
         let memory = node.with_memory(|of_node| std::mem::replace(of_node, Memory::new()));
         *MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(memory);
-        Ok(())
+        // SYNC: Release as in qx_init; nothing follows.
+        NODE.store(null_mut(), Ordering::Release);
+        Ok(0)
     })
 }
 

@@ -211,7 +211,12 @@ impl Matching {
 
     /// A message arrives. What meets its context because of that, in order.
     pub(crate) fn arrived(&mut self, source: u32, number: u32, tag: i32, arrival: Arrival) -> Vec<Met> {
-        self.peer(source).early.insert(number, (tag, arrival));
+        let peer = self.peer(source);
+        // What is handed on a second time, because whoever handed it on first has ended, may be
+        // here already.
+        if number.wrapping_sub(peer.next) < 1 << 31 {
+            peer.early.insert(number, (tag, arrival));
+        }
         self.next_in_order(source)
     }
 
@@ -221,6 +226,9 @@ impl Matching {
         let (peer, links) = self.peer_and_links(source);
         while let Some((tag, arrival)) = peer.early.remove(&peer.next) {
             peer.next = peer.next.wrapping_add(1);
+            if peer.is_lost() && matches!(arrival, Arrival::Offered { .. }) {
+                continue;
+            }
             match peer.posted.take(links, tag) {
                 Some(at) => met.push((at, arrival)),
                 None => peer.waiting.entry(tag).or_default().push_back(arrival),
@@ -256,7 +264,11 @@ impl Matching {
 
     /// A process has ended: well, after so many messages to this one, or otherwise.
     pub(crate) fn ended(&mut self, source: u32, messages: Option<u32>) {
-        self.peer(source).ended.get_or_insert(messages);
+        let peer = self.peer(source);
+        match messages {
+            Some(_) => _ = peer.ended.get_or_insert(messages),
+            None => peer.lose(),
+        }
     }
 
     /// The contexts that wait in vain, because their process has ended and all that it sent is
@@ -280,6 +292,19 @@ impl Peer {
             self.waiting.remove(&tag);
         }
         arrival
+    }
+
+    /// The process is lost, and what it has offered with it: nobody would send that.
+    fn lose(&mut self) {
+        self.ended = Some(None);
+        self.waiting.retain(|_, queue| {
+            queue.retain(|arrival| matches!(arrival, Arrival::Whole(_)));
+            !queue.is_empty()
+        });
+    }
+
+    fn is_lost(&self) -> bool {
+        self.ended == Some(None)
     }
 
     fn is_over(&self) -> bool {
@@ -366,5 +391,47 @@ mod tests {
         assert!(matches!(matching.post(1, 2, 5), Ok(Some(_))));
         matching.ended(3, None);
         assert!(matching.post(1, 3, 1).is_err());
+    }
+
+    #[test]
+    fn what_a_lost_process_has_offered_is_lost_and_what_it_has_sent_is_not() {
+        let mut matching = Matching::default();
+        let offer = |send| Arrival::Offered { send };
+        assert!(matching.arrived(2, 0, 1, offer(0)).is_empty());
+        assert!(matching.arrived(2, 1, 1, message(b"one")).is_empty());
+        assert!(matching.arrived(2, 2, 3, offer(1)).is_empty());
+        assert!(matching.arrived(2, 4, 5, offer(2)).is_empty(), "the one before it is missing");
+        matching.ended(2, None);
+        assert!(matches!(matching.post(0, 2, 1), Ok(Some(Arrival::Whole(_)))));
+        assert!(matching.post(1, 2, 1).is_err() && matching.post(1, 2, 3).is_err());
+        // Another one has handed it on.
+        assert!(matching.arrived(2, 3, 4, message(b"three")).is_empty());
+        assert!(matches!(matching.post(2, 2, 4), Ok(Some(Arrival::Whole(_)))));
+        assert!(matching.post(3, 2, 5).is_err());
+    }
+
+    #[test]
+    fn who_is_lost_after_it_has_ended_leaves_nobody_waiting() {
+        let mut matching = Matching::default();
+        assert!(matches!(matching.post(0, 2, 1), Ok(None)));
+        matching.ended(2, Some(1));
+        assert_eq!(matching.in_vain(2), [], "a message is to come");
+        matching.ended(2, None);
+        assert_eq!(matching.in_vain(2), [0]);
+        matching.ended(2, Some(1));
+        assert!(matching.post(1, 2, 1).is_err());
+    }
+
+    #[test]
+    fn what_is_handed_on_twice_is_taken_once() {
+        let mut matching = Matching::default();
+        for number in [1, 1, 0, 1, 0] {
+            matching.arrived(2, number, 1, message(&[number as u8]));
+        }
+        for number in [0, 1] {
+            let got = matching.post(0, 2, 1).unwrap_or_else(|()| panic!("it is here"));
+            assert_eq!(got.map(|arrival| text((0, arrival)).1), Some(vec![number]));
+        }
+        assert!(matches!(matching.post(0, 2, 1), Ok(None)));
     }
 }

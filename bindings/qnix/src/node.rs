@@ -45,7 +45,7 @@ impl Node {
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
         lapis_log::install();
         let hps = Arc::new(Hps::new([name.application, name.process], size, page_size()));
-        let shared = Arc::new(Shared::new(hps));
+        let shared = Shared::new(hps);
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::qnix", "qx_init: {}", error.with_causes());
             Error::Job
@@ -101,15 +101,17 @@ impl Node {
         }
         state.board = writer;
         state.hosts = hosts.into();
+        state.me = self.context.task();
         state.names = Some(Arc::clone(&self.names));
     }
 
-    /// Leaves the job once the commands that send something have ended.
+    /// Leaves the job once the commands that send something have ended, and what others hand on for
+    /// this process has arrived.
     pub(crate) fn end(&self) -> Result {
         let mut state = self.lock();
-        if state.sends.under_way() > 0 {
+        if state.is_sending() {
             state.begins_to_wait(true);
-            let outcome = self.wait(&mut state, true, || self.lock().sends.under_way() == 0);
+            let outcome = self.wait(&mut state, true, || !self.lock().is_sending());
             self.ends_to_wait(&mut state);
             outcome?;
         }

@@ -10,7 +10,7 @@ use crate::names::Name;
 use crate::node::Node;
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::State;
-use crate::tree::{self, Receiver};
+use crate::tree::{self, Handed, Receiver};
 use crate::wire::{JOIN, OFFER, WHOLE, WHOLE_MAX, header, send_words};
 use lapis_core::context::Held;
 use lapis_core::message::Short;
@@ -129,6 +129,10 @@ impl Node {
         let mut state = self.lock();
         let slot = state.sends.ready(at)?;
         let (tag, len, task) = (slot.tag, slot.len, slot.task.ok_or(Error::Process)?);
+        if state.gone.contains(&task) {
+            // Since it was looked for: nobody would end the command.
+            return Err(Error::Peer);
+        }
         let number = state.matching.number_to(task);
         if len > WHOLE_MAX {
             let key = state.sends.post(at, Some(task))?;
@@ -260,12 +264,11 @@ impl Node {
         if let (Some(writer), slot) = (&mut state_now.board, state_now.sends.get(at)?) {
             tree::show(writer, me, tag, &mut receivers, slot.segments(), &mut out);
         }
-        let rest = if receivers.is_empty() { Bytes::default() } else { state.copied(at)? };
+        let data = if receivers.is_empty() { Bytes::default() } else { state.copied(at)? };
         state.sends.post(at, None)?;
-        let hosts = Arc::clone(&state.hosts);
+        state.hand_on(Handed { root: me, tag, data, up: None }, &receivers, &mut out);
         drop(state);
-        outbox::send(&self.context, &out);
-        let sent = tree::spread(&self.context, &hosts, (me, tag), &receivers, &rest);
+        let sent = outbox::send_all(&self.context, &out);
         self.lock().sends.end(at, sent.map(|()| 0));
         if to_itself {
             self.serve(me);

@@ -9,10 +9,10 @@ use crate::matching::{Arrival, Bytes, Met};
 use crate::memory::{Segment, Segments, gathered};
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
-use crate::tree;
+use crate::tree::{self, Handed, Up};
 use crate::wire::{
-    BROKEN, CLEAR, DATA, END, ENTERED, FORMED, JOIN, LOOK, NOTICE, OFFER, Owned, TREE, WHOLE, header, then,
-    with_data, words_of,
+    BROKEN, CLEAR, CONFIRM, DATA, END, ENTERED, FORMED, JOIN, LOOK, NOTICE, OFFER, Owned, TREE, WHOLE,
+    header, then, with_data, words_of,
 };
 use lapis_core::message::{AmSend, Destination};
 use lapis_core::{CompletionHandler, Context, Delivery, HandlerId, Incoming, Notify, Run, Source};
@@ -36,6 +36,7 @@ pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Re
     on(CLEAR, cleared)?;
     on(DATA, data)?;
     on(TREE, handed_on)?;
+    on(CONFIRM, confirmed)?;
     on(JOIN, joining::join_arrived)?;
     on(FORMED, joining::formed_arrived)?;
     on(NOTICE, course::notice_arrived)?;
@@ -287,8 +288,15 @@ fn data(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Opti
     Some(Delivery { into: Destination::Contiguous(place), completion, run: Run::Inline, ..Delivery::bury() })
 }
 
+fn confirmed(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [number] = words_of(message.user_header)?;
+    let mut out = Outbox::new();
+    shared.lock(context).confirmed(number, &mut out);
+    Some(and_send(out))
+}
+
 fn handed_on(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
-    let shared = Arc::clone(shared);
+    let (task, shared) = (message.source, Arc::clone(shared));
     let user_header = message.user_header.to_vec();
     Some(with_data(message, move |context, data| {
         let Some(mut part) = tree::parse(&user_header, data) else {
@@ -297,15 +305,15 @@ fn handed_on(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Optio
         };
         let mut out = Outbox::new();
         let mut state = shared.lock(context);
-        let hosts = Arc::clone(&state.hosts);
         if let Some(writer) = &mut state.board {
             let data = [Segment::of(part.data.get())];
             tree::show(writer, part.root, part.tag, &mut part.rest, &data, &mut out);
         }
+        let up = part.confirm.map(|number| Arc::new(Up { task, number }));
+        let message = Handed { root: part.root, tag: part.tag, data: part.data.clone(), up };
+        state.hand_on(message, &part.rest, &mut out);
         drop(state);
         outbox::send(context, &out);
-        // Who is gone is left out: those behind it are served all the same.
-        let _ = tree::spread(context, &hosts, (part.root, part.tag), &part.rest, &part.data);
         shared.arrived(context, part.root, part.number, part.tag, Arrival::Whole(part.data));
     }))
 }

@@ -9,10 +9,11 @@ use crate::matching::Matching;
 use crate::memory::Memory;
 use crate::names::Names;
 use crate::outbox::Outbox;
+use crate::tree::forwards::Forwards;
 use lapis_core::Context;
 use lapis_core::context::{Access, BriefAccess, Guarded};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What calls and handlers share. The context's own lock guards the state: handlers hold it
 /// already, and a message needs no other one. Whoever has the state calls nothing of core that may
@@ -23,6 +24,12 @@ pub(crate) struct Shared {
 }
 
 pub(crate) struct State {
+    /// What this state is part of.
+    pub(crate) shared: Weak<Shared>,
+    /// This process's task, once all processes are known.
+    pub(crate) me: u32,
+    /// Messages that others hand on for this process.
+    pub(crate) forwards: Forwards,
     pub(crate) sends: Sends,
     pub(crate) receives: Receives,
     pub(crate) matching: Matching,
@@ -50,9 +57,11 @@ pub(crate) enum Looks {
 }
 
 impl Shared {
-    pub(crate) fn new(hps: Arc<Hps>) -> Self {
-        let state = Guarded::new(State::new(&hps));
-        Self { hps, state }
+    pub(crate) fn new(hps: Arc<Hps>) -> Arc<Self> {
+        Arc::new_cyclic(|shared| {
+            let state = Guarded::new(State::new(&hps, Weak::clone(shared)));
+            Self { hps, state }
+        })
     }
 
     #[inline(always)]
@@ -78,8 +87,11 @@ impl Shared {
 }
 
 impl State {
-    pub(crate) fn new(hps: &Arc<Hps>) -> Self {
+    pub(crate) fn new(hps: &Arc<Hps>, shared: Weak<Shared>) -> Self {
         Self {
+            shared,
+            me: 0,
+            forwards: Forwards::default(),
             sends: Sends::new(hps),
             receives: Receives::new(hps),
             matching: Matching::default(),
@@ -91,6 +103,11 @@ impl State {
             gone: HashSet::new(),
             names: None,
         }
+    }
+
+    /// Whether something that this process has sent is still on its way.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sends.under_way() > 0 || !self.forwards.is_empty()
     }
 
     /// A process has ended: after so many messages to this one, or it died.
@@ -114,6 +131,7 @@ impl State {
                 self.receives.end(at, Err(Error::Peer));
             }
         }
+        self.forwarder_gone(task, out);
         self.left_barriers(task, out);
         self.left_gatherings(task, out);
     }

@@ -16,15 +16,22 @@ use crate::error::Result;
 use crate::matching::Bytes;
 use crate::memory::Segment;
 use crate::outbox::{Letter, Outbox};
+use crate::state::{Shared, State};
 use crate::wire::{TREE, send_owned, words_of};
+use forwards::Confirmed;
 use lapis_core::Context;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+
+pub(crate) mod forwards;
 
 /// A receiver: its task, and the number of this message among those of the sender to it.
 pub(crate) type Receiver = (u32, u32);
 
 /// Bytes that a receiver takes in the list.
 const ENTRY: usize = 8;
+
+/// Stands where nobody wants to know that a message has arrived.
+const UNCONFIRMED: u32 = u32::MAX;
 
 /// Shows a message to those receivers that read this process's board, if they are several: one
 /// write for all of them. The others stay in the list.
@@ -49,35 +56,69 @@ pub(crate) fn show(
     }
 }
 
-/// Sends `data` of task `root` on to the receivers.
-///
-/// Those of one host stand together in the list and are handed to one of them, which shows them to
-/// the others. A receiver that is gone is left out, and its part of the list goes to the next one.
-pub(crate) fn spread(
-    context: &Context,
-    hosts: &[u32],
-    (root, tag): (u32, i32),
-    receivers: &[Receiver],
-    data: &Bytes,
-) -> Result {
-    let host_of = |task: u32| hosts.get(task as usize).copied().unwrap_or(task);
-    let hosts = by_host(receivers, host_of(context.task()), host_of);
-    let mut outcome = Ok(());
-    let mut rest = &hosts[..];
-    while !rest.is_empty() {
-        // The larger part goes first: its way is the longest.
-        let (mine, part) = rest.split_at(rest.len() / 2);
-        rest = mine;
-        let part: Vec<Receiver> = part.concat();
-        for first in 0..part.len() {
-            let sent = hand_on(context, root, tag, &part[first..], data);
-            if sent.is_ok() {
-                break;
-            }
-            outcome = sent;
+/// A message that is handed on.
+#[derive(Clone)]
+pub(crate) struct Handed {
+    pub(crate) root: u32,
+    pub(crate) tag: i32,
+    pub(crate) data: Bytes,
+    /// To whom it is confirmed, by whoever is the last to drop this.
+    pub(crate) up: Option<Arc<Up>>,
+}
+
+/// From whom this process has a message, and how that one calls it.
+pub(crate) struct Up {
+    pub(crate) task: u32,
+    pub(crate) number: u32,
+}
+
+/// A message for the first of a list, which hands it on to the others.
+pub(crate) struct Handing {
+    list: Vec<Receiver>,
+    root: u32,
+    tag: i32,
+    data: Bytes,
+    confirmed: Confirmed,
+    shared: Weak<Shared>,
+}
+
+impl State {
+    /// Hands a message on to the receivers.
+    ///
+    /// Those of one host stand together in the list and are handed to one of them, which shows them
+    /// to the others. A receiver that is gone is left out, and its part of the list goes to the
+    /// next one.
+    pub(crate) fn hand_on(&mut self, message: Handed, receivers: &[Receiver], out: &mut Outbox) {
+        let Self { forwards, shared, gone, hosts, me, .. } = self;
+        let host_of = |task: u32| hosts.get(task as usize).copied().unwrap_or(task);
+        let living: Vec<Receiver> =
+            receivers.iter().filter(|(task, _)| !gone.contains(task)).copied().collect();
+        let hosts = by_host(&living, host_of(*me), host_of);
+        let mut rest = &hosts[..];
+        while !rest.is_empty() {
+            // The larger part goes first: its way is the longest.
+            let (mine, part) = rest.split_at(rest.len() / 2);
+            rest = mine;
+            let list: Vec<Receiver> = part.concat();
+            let confirmed = forwards.begin(&message, &list);
+            let Handed { root, tag, ref data, .. } = message;
+            let (data, shared) = (data.clone(), Weak::clone(shared));
+            out.push(Letter::HandOn(Handing { list, root, tag, data, confirmed, shared }));
         }
+        out.extend(forwards::confirmation(message.up));
     }
-    outcome
+}
+
+impl Handing {
+    pub(crate) fn send(&self, context: &Context) -> Result {
+        let number = self.confirmed.by_receiver().unwrap_or(UNCONFIRMED);
+        let words = [self.tag as u32, self.root, self.list.len() as u32, number];
+        let list = self.list.iter().flat_map(|(task, number)| [*task, *number]);
+        let head = list.flat_map(u32::to_le_bytes).collect();
+        let told = self.confirmed.by_core(&self.shared);
+        let sent = send_owned(context, self.list[0].0, TREE, &words, (head, self.data.clone()), told);
+        sent.inspect_err(|error| self.fails(context, *error))
+    }
 }
 
 /// Receivers by their hosts. Those of this one are left to themselves: whoever hands messages on to
@@ -94,14 +135,7 @@ fn by_host(receivers: &[Receiver], here: u32, host_of: impl Fn(u32) -> u32) -> V
     hosts.into_iter().map(|(_, list)| list).collect()
 }
 
-/// Sends the message to the first of the list, which sends it on to the others.
-fn hand_on(context: &Context, root: u32, tag: i32, list: &[Receiver], data: &Bytes) -> Result {
-    let words = [tag as u32, root, list.len() as u32];
-    let head = list.iter().flat_map(|(task, number)| [*task, *number]).flat_map(u32::to_le_bytes).collect();
-    send_owned(context, list[0].0, TREE, &words, head, data.clone())
-}
-
-/// A message as it comes from `hand_on`.
+/// A message as it comes from whoever hands it on.
 pub(crate) struct Part {
     pub(crate) root: u32,
     pub(crate) tag: i32,
@@ -109,12 +143,14 @@ pub(crate) struct Part {
     pub(crate) number: u32,
     /// Whom it is to be handed on to.
     pub(crate) rest: Vec<Receiver>,
+    /// What is named to confirm that they have it, if somebody wants to know.
+    pub(crate) confirm: Option<u32>,
     pub(crate) data: Bytes,
 }
 
 /// Reads a message. `None`: it is malformed.
 pub(crate) fn parse(user_header: &[u8], data: Vec<u8>) -> Option<Part> {
-    let [tag, root, count] = words_of(user_header)?;
+    let [tag, root, count, confirm] = words_of(user_header)?;
     let list = data.get(..(count as usize).checked_mul(ENTRY)?)?;
     let mut receivers = list.chunks_exact(ENTRY).filter_map(|entry| {
         let [task, number] = words_of(entry)?;
@@ -123,7 +159,8 @@ pub(crate) fn parse(user_header: &[u8], data: Vec<u8>) -> Option<Part> {
     let (_, number) = receivers.next()?;
     let rest = receivers.collect();
     let from = list.len();
-    Some(Part { root, tag: tag as i32, number, rest, data: Bytes { all: Arc::new(data), from } })
+    let confirm = Some(confirm).filter(|number| *number != UNCONFIRMED);
+    Some(Part { root, tag: tag as i32, number, rest, confirm, data: Bytes { all: Arc::new(data), from } })
 }
 
 #[cfg(test)]

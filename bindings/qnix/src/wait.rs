@@ -90,9 +90,10 @@ impl Node {
     #[inline(always)]
     pub(crate) fn poll<const SENDING: bool>(&self, at: usize) -> Result<usize> {
         let bell = self.shared.hps.bells::<SENDING>().get(at).ok_or(Error::Context)?;
-        let rings = || state_of(bell) == doorbell::DONE;
+        // If not this thread, another one that waits for the same command takes its end.
+        let rings = || state_of(bell) != doorbell::BUSY;
         let mut state = self.lock();
-        if !rings() {
+        if state_of(bell) != doorbell::DONE {
             let by_board = state.may_poll::<SENDING>(at)?;
             state.begins_to_wait(by_board);
             if SENDING && by_board {
@@ -200,12 +201,12 @@ mod tests {
     use super::*;
     use crate::abi::Hps;
     use crate::board::tests::{host, show};
-    use std::sync::Arc;
+    use std::sync::{Arc, Weak};
 
     /// The first of two tasks of a host, which looks without being asked to, and the second one's
     /// board.
     fn looking() -> (State, crate::board::Writer) {
-        let mut state = State::new(&Arc::new(Hps::new([1, 0], 2, 4096)));
+        let mut state = State::new(&Arc::new(Hps::new([1, 0], 2, 4096)), Weak::new());
         let [(_, mine), (_, others)] = <[_; 2]>::try_from(host(2)).ok().expect("two tasks");
         mine.boards().begin_watching();
         state.board = Some(mine);

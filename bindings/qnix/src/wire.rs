@@ -7,7 +7,8 @@
 //! | offer | number, tag, the sender's command | |
 //! | clear | the sender's command, the receiver's | |
 //! | data | the receiver's command | the message |
-//! | tree | tag, root, receivers | receivers, then the message |
+//! | tree | tag, root, receivers, the forward | receivers, then the message |
+//! | confirm | the forward | |
 //! | join | group, size | |
 //! | formed | group, error or 0 | members |
 //! | notice | group, round | |
@@ -34,6 +35,7 @@ pub(crate) const END: HandlerId = HandlerId(9);
 pub(crate) const ENTERED: HandlerId = HandlerId(10);
 pub(crate) const LOOK: HandlerId = HandlerId(11);
 pub(crate) const BROKEN: HandlerId = HandlerId(12);
+pub(crate) const CONFIRM: HandlerId = HandlerId(13);
 
 /// Longer messages are offered first, so that they wait at their sender for a Receive Context.
 pub(crate) const WHOLE_MAX: usize = 16 << 10;
@@ -71,14 +73,15 @@ pub(crate) fn send_words<const N: usize>(
     unsafe { context.am_send(message) }.map_err(of_core)
 }
 
-/// Sends bytes that the message owns. May be called from completion handlers.
+/// Sends bytes that the message owns. May be called from completion handlers. `delivered` is told
+/// when they have arrived.
 pub(crate) fn send_owned(
     context: &Context,
     task: u32,
     handler: HandlerId,
     words: &[u32],
-    head: Vec<u8>,
-    body: Bytes,
+    (head, body): (Vec<u8>, Bytes),
+    delivered: Notify,
 ) -> Result {
     let words: Vec<[u8; 4]> = words.iter().map(|word| word.to_le_bytes()).collect();
     let len = (head.len() + body.get().len()) as u64;
@@ -89,7 +92,7 @@ pub(crate) fn send_owned(
         source: Source::Gather(Box::new(Owned { head, body }), len),
         target_counter: 0,
         origin: Notify::None,
-        completion: Notify::None,
+        completion: delivered,
     };
     // SAFETY: the source owns its bytes, and handlers come from the table.
     unsafe { context.am_send(message) }.map_err(of_core)

@@ -161,6 +161,20 @@ fn whoever_is_killed_at_any_moment_takes_nobody_along() {
     }
 }
 
+#[test]
+fn whoever_ends_before_it_hands_a_message_on_leaves_nobody_without_it() {
+    let source = source("forwarders");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        for way in ["killed", "left"] {
+            let end = job.clone().env("LAPIS_TRANSPORT", transport).env("WAY", way).run(&program);
+            let what = format!("{transport}, {way}: {}", end.stderr());
+            assert_ne!(end.code(), Some(124), "it hung: {what}");
+            assert_eq!(end.stdout().matches("all is there").count(), 4, "{what}");
+        }
+    }
+}
+
 /// Under launchers of MPI, which tell the numbers of tasks each in its own way.
 #[test]
 fn other_launchers_give_names() {

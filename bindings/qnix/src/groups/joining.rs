@@ -18,7 +18,7 @@ use crate::matching::Bytes;
 use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
 use crate::wire::{FORMED, send_owned, then, with_data, words_of};
-use lapis_core::{Context, Delivery, Incoming};
+use lapis_core::{Context, Delivery, Incoming, Notify};
 use std::sync::Arc;
 
 impl State {
@@ -133,7 +133,8 @@ pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming
         let list: Vec<u8> = members.iter().flat_map(|task| task.to_le_bytes()).collect();
         for member in members {
             let words = [name as u32, 0];
-            let _ = send_owned(context, member, FORMED, &words, list.clone(), Bytes::default());
+            let list = (list.clone(), Bytes::default());
+            let _ = send_owned(context, member, FORMED, &words, list, Notify::None);
         }
     }))
 }

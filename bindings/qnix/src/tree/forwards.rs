@@ -1,0 +1,235 @@
+//! What this process has handed on and does not know to have arrived.
+//!
+//! A process that hands a message on may die first, or leave. Then those behind it would never get
+//! the message, nor any later one of its sender, for messages are taken in order. So whoever hands
+//! a message on keeps it until the other one *confirms* that all behind it have it. If that one
+//! ends before, the message goes to those behind it by another way. Some of them may have it
+//! already: they leave out what comes twice.
+//!
+//! A process confirms when all to whom it has handed the message on have confirmed. Where nobody
+//! is behind a receiver, core's own notification of the delivery is the confirmation. The sender
+//! itself needs none from such a receiver: if the sender dies, its messages end with it.
+
+use super::{Handed, Handing, Receiver, Up};
+use crate::error::Error;
+use crate::outbox::{self, Letter, Outbox};
+use crate::state::{Shared, State};
+use lapis_core::{Context, Notify};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Weak};
+
+/// By the numbers that confirmations name.
+#[derive(Default)]
+pub(crate) struct Forwards {
+    next: u32,
+    under_way: HashMap<u32, Forward>,
+}
+
+/// A message on its way to a receiver and those behind it.
+struct Forward {
+    to: u32,
+    behind: Vec<Receiver>,
+    message: Handed,
+}
+
+/// Who confirms that a message has arrived, and how the forward is called in that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    /// Nobody.
+    Not,
+    /// Core, when it is delivered.
+    ByDelivery(u32),
+    /// The receiver, when those behind it have it.
+    ByReceiver(u32),
+}
+
+impl Forwards {
+    /// A message goes to the first of the list, which hands it on to the others.
+    pub(super) fn begin(&mut self, message: &Handed, list: &[Receiver]) -> Confirmed {
+        let Some(((to, _), behind)) = list.split_first() else { return Confirmed::Not };
+        if behind.is_empty() && message.up.is_none() {
+            return Confirmed::Not;
+        }
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        let forward = Forward { to: *to, behind: behind.to_vec(), message: message.clone() };
+        self.under_way.insert(number, forward);
+        if behind.is_empty() { Confirmed::ByDelivery(number) } else { Confirmed::ByReceiver(number) }
+    }
+
+    /// A message is with its receiver, and with all behind it. Gives what this process has to
+    /// confirm because of that.
+    fn arrived(&mut self, number: u32) -> Option<Letter> {
+        confirmation(self.under_way.remove(&number)?.message.up)
+    }
+
+    /// Takes what a task that is gone was handed.
+    fn of_gone(&mut self, task: u32) -> Vec<Forward> {
+        self.under_way.extract_if(|_, forward| forward.to == task).map(|(_, forward)| forward).collect()
+    }
+
+    /// Whether all has arrived.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+}
+
+/// What is to be sent when the last part of a message that has somebody to be confirmed to is done
+/// with.
+pub(super) fn confirmation(up: Option<Arc<Up>>) -> Option<Letter> {
+    let Up { task, number } = Arc::into_inner(up?)?;
+    Some(Letter::Confirm { to: task, number })
+}
+
+impl State {
+    /// A receiver confirms that it and all behind it have a message.
+    pub(crate) fn confirmed(&mut self, number: u32, out: &mut Outbox) {
+        out.extend(self.forwards.arrived(number));
+    }
+
+    /// A task is gone: what it was to hand on goes to those behind it by another way.
+    pub(crate) fn forwarder_gone(&mut self, task: u32, out: &mut Outbox) {
+        for Forward { behind, message, .. } in self.forwards.of_gone(task) {
+            self.hand_on(message, &behind, out);
+        }
+    }
+}
+
+impl Confirmed {
+    /// What the receiver is told to name; none if it has nothing to confirm.
+    pub(super) fn by_receiver(self) -> Option<u32> {
+        if let Self::ByReceiver(number) = self { Some(number) } else { None }
+    }
+
+    /// What core is asked for.
+    pub(super) fn by_core(self, shared: &Weak<Shared>) -> Notify {
+        let Self::ByDelivery(number) = self else { return Notify::None };
+        Notify::Call {
+            call: delivered,
+            function: shared.as_ptr().expose_provenance(),
+            argument: std::ptr::without_provenance_mut(number as usize),
+        }
+    }
+}
+
+/// A message to a receiver with nobody behind it is there, or the receiver is gone.
+///
+/// # Safety
+/// `shared` is what the handlers of the context have.
+unsafe fn delivered(context: &Context, _: u32, shared: usize, number: *mut c_void, _: bool) {
+    // SAFETY: the caller's promise; the context keeps its handlers.
+    let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(shared) };
+    let letter = shared.lock(context).forwards.arrived(number.addr() as u32);
+    outbox::send(context, &letter.into_iter().collect());
+}
+
+impl Handing {
+    /// It could not be sent. If its receiver is gone, [`State::forwarder_gone`] sees to those
+    /// behind it. Otherwise it is lost.
+    pub(super) fn fails(&self, context: &Context, error: Error) {
+        let (Confirmed::ByDelivery(number) | Confirmed::ByReceiver(number)) = self.confirmed else { return };
+        if let (true, Some(shared)) = (error != Error::Peer, self.shared.upgrade()) {
+            tracing::error!(target: "lapis::qnix", "a message can't be handed on: {error}");
+            let letter = shared.lock(context).forwards.arrived(number);
+            outbox::send(context, &letter.into_iter().collect());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use super::*;
+    use crate::abi::Hps;
+
+    /// To whom a message goes, who is behind it, and who confirms.
+    type Sent = (u32, Vec<u32>, Confirmed);
+
+    /// What is sent, and what is confirmed.
+    fn sent(out: &Outbox) -> (Vec<Sent>, Vec<(u32, u32)>) {
+        let (mut handed, mut confirmed) = (Vec::new(), Vec::new());
+        for letter in out {
+            match letter {
+                Letter::HandOn(handing) => {
+                    let behind = handing.list[1..].iter().map(|(task, _)| *task).collect();
+                    handed.push((handing.list[0].0, behind, handing.confirmed));
+                }
+                Letter::Confirm { to, number } => confirmed.push((*to, *number)),
+                _ => panic!("nothing else is sent"),
+            }
+        }
+        (handed, confirmed)
+    }
+
+    fn state() -> State {
+        State::new(&Arc::new(Hps::new([1, 0], 2, 4096)), Weak::new())
+    }
+
+    fn message(up: Option<(u32, u32)>) -> Handed {
+        let up = up.map(|(task, number)| Arc::new(Up { task, number }));
+        Handed { root: 9, tag: 1, data: Bytes::default(), up }
+    }
+
+    fn receivers(tasks: std::ops::RangeInclusive<u32>) -> Vec<Receiver> {
+        tasks.map(|task| (task, 100 + task)).collect()
+    }
+
+    #[test]
+    fn who_dies_before_it_has_handed_on_is_passed_by() {
+        let mut state = state();
+        let mut out = Outbox::new();
+        state.hand_on(message(None), &receivers(1..=4), &mut out);
+        let (handed, _) = sent(&out);
+        assert_eq!(
+            handed,
+            [
+                (3, vec![4], Confirmed::ByReceiver(0)),
+                (2, vec![], Confirmed::Not),
+                (1, vec![], Confirmed::Not)
+            ]
+        );
+        out.clear();
+        state.gone.insert(3);
+        state.forwarder_gone(3, &mut out);
+        assert_eq!(sent(&out).0, [(4, vec![], Confirmed::Not)]);
+        assert!(state.forwards.is_empty());
+        state.confirmed(0, &mut out);
+        assert_eq!(out.len(), 1, "a late confirmation changes nothing");
+    }
+
+    #[test]
+    fn a_message_is_confirmed_once_when_all_behind_have_it() {
+        let mut state = state();
+        let mut out = Outbox::new();
+        state.hand_on(message(Some((7, 70))), &receivers(1..=4), &mut out);
+        let (handed, confirmed) = sent(&out);
+        let [(3, _, Confirmed::ByReceiver(three)), (2, _, Confirmed::ByDelivery(two)), (1, _, last)] =
+            handed[..]
+        else {
+            panic!("{handed:?}")
+        };
+        assert_eq!((confirmed, last), (vec![], Confirmed::ByDelivery(2)));
+        out.clear();
+        state.confirmed(three, &mut out);
+        state.confirmed(two, &mut out);
+        assert!(out.is_empty());
+        // The last one dies: there is nobody behind it.
+        state.gone.insert(1);
+        state.forwarder_gone(1, &mut out);
+        assert_eq!(sent(&out), (vec![], vec![(7, 70)]));
+        assert!(state.forwards.is_empty());
+    }
+
+    #[test]
+    fn who_has_nobody_behind_it_confirms_at_once_and_who_is_gone_gets_nothing() {
+        let mut state = state();
+        let mut out = Outbox::new();
+        state.hand_on(message(Some((7, 70))), &[], &mut out);
+        assert_eq!(sent(&out), (vec![], vec![(7, 70)]));
+        out.clear();
+        state.gone.extend([1, 2]);
+        state.hand_on(message(Some((7, 71))), &receivers(1..=3), &mut out);
+        assert_eq!(sent(&out), (vec![(3, vec![], Confirmed::ByDelivery(0))], vec![]));
+    }
+}
