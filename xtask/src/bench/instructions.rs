@@ -38,7 +38,7 @@ Written by `cargo xtask bench instructions --write`; `cargo xtask ci` compares: 
 by more than 3 % fails, for better or worse. *Without copies* leaves out what `memcpy` and Lapis'
 own copy loops take.
 
-Two contexts in one thread talk over shared memory (`bindings/lapi/examples/instructions.rs`).
+Two contexts in one thread talk over shared memory (`bindings/lapi/examples/instructions`).
 Nothing is counted while somebody waits, so that two runs of one build count the same. The rows of
 messages:
 
@@ -52,6 +52,14 @@ messages:
   which ends when the program's own condition holds. Beside the message this has what belongs to a
   call that waits: its lock and announcing that the thread polls. The rest before the first look is
   left out, because its length is chosen by time.
+
+Rows that begin with *C* are calls of the C interface with everything that the program does for
+them: a call of ten arguments takes 24 instructions before it begins. Those to another task talk to
+a context in Rust, so that each row counts one end in C:
+
+* **C: message: send**: `LAPI_Amsend`; **receive**: `LAPI_Probe`, as above, with a header handler in
+  C that `LAPI_Addr_set` has registered, or whose address the message names.
+* **C: LAPI_Msgpoll, one message**: the call that waits for it and finds it at its first look.
 
 The rows of datagrams are messages over UDP sockets that travel alone, each after the one before has
 come: the packet engine's way for questions and answers. The kernel's part is not counted. Valgrind
