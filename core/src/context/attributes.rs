@@ -29,19 +29,27 @@ impl Context {
         handler: impl Fn(&Self, &Incoming<'_>) -> Delivery + Send + Sync + 'static,
     ) -> Result<()> {
         self.usable()?;
-        self.shared.handlers.set(usize::from(id.0), Some(Handler::closure(handler)))
+        self.shared.handlers.set(usize::from(id.0), Some(Handler::of(handler)))
     }
 
-    /// Registers an address of the layer above as header handler `index`; 0 clears the entry.
+    /// The same for header handler `index` of a layer that knows its handlers by their addresses;
+    /// with the address 0 it clears the entry. The handler answers `None` if it wants nothing to be
+    /// stored or run.
     ///
     /// # Errors
     /// An index outside the table.
-    pub fn set_handler_address(&self, index: usize, address: u64) -> Result<()> {
+    pub fn set_handler_address(
+        &self,
+        index: usize,
+        address: u64,
+        handler: impl Fn(&Self, &Incoming<'_>) -> Option<Delivery> + Send + Sync + 'static,
+    ) -> Result<()> {
         self.usable()?;
-        self.shared.handlers.set(index, (address != 0).then_some(Handler::Address(address)))
+        let entry = (address != 0).then(|| Handler { call: Box::new(handler), address });
+        self.shared.handlers.set(index, entry)
     }
 
-    /// The address registered at `index`; 0 if there is none or it is a closure.
+    /// The address registered at `index`; 0 if there is none or it has no address.
     ///
     /// # Errors
     /// An index outside the table.
@@ -51,10 +59,7 @@ impl Context {
         if index == 0 || index >= HANDLER_TABLE_SIZE {
             return Err(crate::Error::AddressIndex { index: index as i64, max: HANDLER_TABLE_SIZE - 1 });
         }
-        Ok(match self.shared.handlers.get(index as u64) {
-            Some(Handler::Address(address)) => *address,
-            _ => 0,
-        })
+        Ok(self.shared.handlers.get(index as u64).map_or(0, |handler| handler.address))
     }
 
     /// Whether to wait for the handler of a free index: the message that names it is delivered

@@ -192,10 +192,22 @@ impl Context {
     /// header handlers.
     #[inline(always)]
     pub fn lending_held<T>(&self, run: impl FnOnce() -> T) -> T {
-        self.shared.lock.lend_held();
+        self.lend_held();
         let outcome = run();
-        self.shared.lock.unlend_held();
+        self.unlend_held();
         outcome
+    }
+
+    /// Begins what [`lending_held`](Self::lending_held) does.
+    #[inline(always)]
+    pub fn lend_held(&self) {
+        self.shared.lock.lend_held();
+    }
+
+    /// Ends it.
+    #[inline(always)]
+    pub fn unlend_held(&self) {
+        self.shared.lock.unlend_held();
     }
 
     /// Marks the lock that this thread has taken as the program's: its calls are nested until it

@@ -25,7 +25,7 @@ impl Context {
         handler: impl Fn(&Self, &Incoming<'_>) -> Delivery + Send + Sync + 'static,
     ) -> Result<()> {
         self.usable()?;
-        self.shared.handlers.set_service(Handler::closure(handler));
+        self.shared.handlers.set_service(Handler::of(handler));
         Ok(())
     }
 

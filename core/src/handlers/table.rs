@@ -21,18 +21,17 @@ pub(crate) const TABLE_END: u64 = (HANDLER_TABLE_SIZE + SERVICES) as u64;
 pub(crate) type HeaderClosure<C> = Box<dyn Fn(&C, &Incoming<'_>) -> Option<Delivery<C>> + Send + Sync>;
 
 /// An entry of the handler table.
-pub(crate) enum Handler<C> {
-    /// An address of the interface above.
-    Address(u64),
-    /// A closure.
-    Closure(HeaderClosure<C>),
+pub(crate) struct Handler<C> {
+    pub(crate) call: HeaderClosure<C>,
+    /// The address by which the interface above knows it, 0 for none.
+    pub(crate) address: u64,
 }
 
 impl<C> Handler<C> {
-    /// A closure that answers by a delivery, whatever that wants. Most want nothing, which the
-    /// compiler then knows within the closure: its caller need not look for it.
-    pub(crate) fn closure(f: impl Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync + 'static) -> Self {
-        Self::Closure(Box::new(move |context, incoming| {
+    /// One that answers by a delivery, whatever that wants. Most want nothing, which the compiler
+    /// then knows within the closure: its caller need not look for it.
+    pub(crate) fn of(f: impl Fn(&C, &Incoming<'_>) -> Delivery<C> + Send + Sync + 'static) -> Self {
+        let call = move |context: &C, incoming: &Incoming<'_>| {
             let delivery = f(context, incoming);
             if delivery.wants_something() {
                 return Some(delivery);
@@ -40,7 +39,8 @@ impl<C> Handler<C> {
             // There is nothing in it to drop, which the compiler doesn't see.
             std::mem::forget(delivery);
             None
-        }))
+        };
+        Self { call: Box::new(call), address: 0 }
     }
 }
 
@@ -50,8 +50,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable<C> {
     slots: [AtomicPtr<Handler<C>>; HANDLER_TABLE_SIZE + SERVICES],
-    /// What of them are closures, which nearly all messages are for: null elsewhere.
-    closures: [AtomicPtr<HeaderClosure<C>>; HANDLER_TABLE_SIZE + SERVICES],
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler<C>>>,
     /// Since when messages wait for a handler to be registered.
@@ -68,7 +66,6 @@ impl<C> HandlerTable<C> {
     pub(crate) fn new() -> Self {
         Self {
             slots: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
-            closures: std::array::from_fn(|_| AtomicPtr::new(null_mut())),
             retired: Mutex::default(),
             awaited: Mutex::default(),
         }
@@ -89,13 +86,6 @@ impl<C> HandlerTable<C> {
 
     fn publish(&self, index: usize, handler: Option<Handler<C>>) {
         let new = handler.map_or(null_mut(), |h| Box::into_raw(Box::new(h)));
-        // SAFETY: just made, if there is one; entries stay in place until the table is dropped.
-        let closure = match unsafe { new.as_ref() } {
-            Some(Handler::Closure(f)) => (&raw const *f).cast_mut(),
-            _ => null_mut(),
-        };
-        // SYNC: Release publishes the closure to `closure`'s Acquire.
-        self.closures[index].store(closure, Ordering::Release);
         // SYNC: Release publishes the entry to `get`'s Acquire.
         let old = self.slots[index].swap(new, Ordering::AcqRel);
         if !old.is_null() {
@@ -123,18 +113,15 @@ impl<C> HandlerTable<C> {
             && awaited.get_or_insert_with(Instant::now).elapsed() < PATIENCE
     }
 
-    /// The entry, if it is a closure.
+    /// What the entry calls, if there is one.
     #[inline(always)]
     pub(crate) fn closure(&self, index: u64) -> Option<&HeaderClosure<C>> {
-        // SYNC: Acquire pairs with `publish`.
-        let entry = self.closures.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire);
-        // SAFETY: entries live until the table is dropped, and nobody changes them.
-        unsafe { entry.as_ref() }
+        self.get(index).map(|handler| &handler.call)
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, index: u64) -> Option<&Handler<C>> {
-        // SYNC: Acquire pairs with `set`.
+        // SYNC: Acquire pairs with `publish`.
         let entry = self.slots.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire);
         // SAFETY: entries live until the table is dropped.
         unsafe { entry.as_ref() }

@@ -1,7 +1,7 @@
 //! Calling the header handler of a message: one of the table, or one that its address names. And
 //! asking it once more when all data is there, if it has left open whether it accepts the message.
 
-use crate::context::{Arrival, CompletionHandler, Context, Delivery, Handler, Locked};
+use crate::context::{Arrival, CompletionHandler, Context, Delivery, Locked};
 use crate::error::Error;
 use crate::handlers::{Ask, Incoming, TABLE_END};
 use crate::transport::PeerId;
@@ -20,8 +20,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The same for one that is no closure of the table: its address is there, or names it in the
-    /// message.
+    /// The same for one that is not in the table: its address names it in the message.
     #[inline(always)]
     pub(super) fn call_handler_by_address(
         &mut self,
@@ -31,11 +30,7 @@ impl Locked<'_> {
         if handler >= TABLE_END {
             return self.call_address(handler, incoming);
         }
-        match self.shared().handlers.get(handler) {
-            Some(Handler::Address(address)) => self.call_address(*address, incoming),
-            _ if self.shared().handlers.may_come(handler) => Some(Delivery::later()),
-            _ => self.reborrow().handler_missing(handler, incoming.source),
-        }
+        self.reborrow().handler_missing(handler, incoming.source)
     }
 
     #[inline(always)]
@@ -94,8 +89,12 @@ impl Locked<'_> {
         }
     }
 
+    /// The table has no such entry, or nobody calls addresses.
     #[cold]
     fn handler_missing(&mut self, handler: u64, origin: PeerId) -> Option<Delivery> {
+        if self.shared().handlers.may_come(handler) {
+            return Some(Delivery::later());
+        }
         self.report(Error::HeaderHandlerNull { origin, handler }, origin);
         None
     }

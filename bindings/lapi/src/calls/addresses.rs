@@ -3,8 +3,10 @@
 use super::misc::collectively;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
+use crate::handlers::arrivals;
 use crate::handles::{self, Entered, Instance};
 use std::ffi::{c_int, c_ulong, c_void};
+use std::ptr::with_exposed_provenance_mut;
 
 /// The index of a table entry; core refuses those outside the table.
 fn index(addr_hndl: c_int) -> usize {
@@ -15,7 +17,10 @@ fn index(addr_hndl: c_int) -> usize {
 pub(crate) unsafe extern "C" fn addr_set(hndl: lapi_handle_t, addr: *mut c_void, addr_hndl: c_int) -> c_int {
     cold("LAPI_Addr_set", || {
         let instance = handles::get(hndl)?;
-        instance.context.set_handler_address(index(addr_hndl), addr.addr() as u64).map_err(failure::of)
+        let (index, address) = (index(addr_hndl), addr.addr() as u64);
+        let context = &instance.context;
+        // SAFETY: by the guide, the address of a header handler.
+        unsafe { arrivals::register(context, index, address) }.map_err(failure::of)
     })
 }
 
@@ -32,7 +37,7 @@ pub(crate) unsafe extern "C" fn addr_get(
         }
         let found = instance.context.handler_address(index(addr_hndl)).map_err(failure::of)?;
         // SAFETY: not null; the caller's promise.
-        unsafe { *addr = std::ptr::with_exposed_provenance_mut(found as usize) };
+        unsafe { *addr = with_exposed_provenance_mut(found as usize) };
         Ok(())
     })
 }
@@ -61,7 +66,7 @@ pub(crate) unsafe extern "C" fn address_init(
         let instance = usable(hndl, add_tab.is_null())?;
         for (task, address) in exchange(&instance, NAME, my_addr.addr() as u64)?.enumerate() {
             // SAFETY: by the guide, the table has an entry for each task.
-            unsafe { *add_tab.add(task) = std::ptr::with_exposed_provenance_mut(address as usize) };
+            unsafe { *add_tab.add(task) = with_exposed_provenance_mut(address as usize) };
         }
         Ok(())
     })

@@ -4,9 +4,11 @@ use super::address::{handler_address, raise_later};
 use super::call::call;
 use super::internal::{AMV, ANSWER, ATOMS, GET, INTERNAL, PUT};
 use crate::code::{FIRST_ADDRESS, RELATIVE};
+use crate::handles;
 use crate::vector::{amv, get, put};
 use lapis_core::handlers::Incoming;
 use lapis_core::{Context, Delivery, Error};
+use std::ptr::with_exposed_provenance_mut;
 
 /// Calls the header handler of an active message.
 ///
@@ -15,13 +17,38 @@ use lapis_core::{Context, Delivery, Error};
 /// [`RELATIVE`] set, or is below [`FIRST_ADDRESS`].
 //= LAPI Guide, LAPI_Amsend, the header handler
 pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
-    // Neither too low for an address nor too high.
-    if handler.wrapping_sub(FIRST_ADDRESS) >= RELATIVE - FIRST_ADDRESS {
+    if !is_address(handler) {
         // SAFETY: the caller's promise.
         return unsafe { not_by_address(context, handler, incoming) };
     }
     // SAFETY: the caller's promise.
-    unsafe { call(context, handler, incoming, 0) }
+    unsafe { call(context, handles::for_handlers(context), handler, incoming, 0) }
+}
+
+/// Whether a header handler is named by an address: one that is neither too low for that nor too
+/// high.
+#[inline(always)]
+fn is_address(handler: u64) -> bool {
+    handler.wrapping_sub(FIRST_ADDRESS) < RELATIVE - FIRST_ADDRESS
+}
+
+/// Registers a header handler by its address, or removes one with the address 0. What has to be
+/// found out for each message that names an address is found out here.
+///
+/// # Safety
+/// As for [`header`].
+pub(crate) unsafe fn register(context: &Context, index: usize, address: u64) -> Result<(), Error> {
+    if !is_address(address) {
+        return context.set_handler_address(index, address, move |context, incoming| {
+            // SAFETY: the caller's promise.
+            unsafe { not_by_address(context, address, incoming) }
+        });
+    }
+    let handle = handles::for_handlers(context).expose_provenance();
+    context.set_handler_address(index, address, move |context, incoming| {
+        // SAFETY: the caller's promise; what handlers are given is static.
+        unsafe { call(context, with_exposed_provenance_mut(handle), address, incoming, 0) }
+    })
 }
 
 /// # Safety
@@ -39,7 +66,7 @@ unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_
     match handler_address(context, handler, incoming.source) {
         // SAFETY: the caller's promise: a function of the program or of an object that the origin
         // has loaded, too.
-        Ok(address) => unsafe { call(context, address, incoming, 0) },
+        Ok(address) => unsafe { call(context, handles::for_handlers(context), address, incoming, 0) },
         Err(delivery) => Some(delivery),
     }
 }
@@ -77,6 +104,5 @@ unsafe fn with_atoms(context: &Context, handler: u64, incoming: &Incoming<'_>) -
     };
     let incoming = Incoming { user_header, ..*incoming };
     // SAFETY: the caller's promise.
-    let delivery = unsafe { call(context, address, &incoming, atom) };
-    Some(delivery.unwrap_or(Delivery::bury()))
+    unsafe { call(context, handles::for_handlers(context), address, &incoming, atom) }
 }

@@ -3,49 +3,113 @@
 use super::notify::raw;
 use crate::abi::*;
 use crate::dgsp::layout;
-use crate::handles;
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{Destination, MAX_USER_HEADER};
 use lapis_core::{Context, Delivery, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 
 /// What `MAGIC` of a `lapi_return_info_t` holds: "LAPI".
 const MAGIC: c_int = 0x4c41_5049;
 
+/// What a header handler looks at and may change, and what is wanted after it. All of it is one
+/// place that the handler knows, so that no register has to be saved for the time of the handler.
+#[repr(C)]
+struct Asked<'a> {
+    /// First: newer handlers find it where older ones find the length.
+    info: lapi_return_info_t,
+    completion: Option<compl_hndlr_t>,
+    argument: *mut c_void,
+    user_len: c_uint,
+    context: &'a Context,
+    incoming: &'a Incoming<'a>,
+    /// As for [`call`].
+    atom: u64,
+}
+
 /// Calls a header handler by its address, for a message whose packets hold whole atoms of so many
 /// bytes, or anything with 0. `None`: it wants nothing to be stored or run.
 ///
 /// # Safety
-/// `handler` is the address of a header handler of this program.
+/// `handler` is the address of a header handler of this program, and `handle` what handlers of the
+/// context are given.
 #[inline(always)]
 pub(crate) unsafe fn call(
     context: &Context,
+    handle: *mut lapi_handle_t,
     handler: u64,
     incoming: &Incoming<'_>,
     atom: u64,
 ) -> Option<Delivery> {
-    // SAFETY: the caller's promise: the address of a function of this type.
-    let call = unsafe { std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize) };
-    let mut info = return_info(incoming.len, incoming.source, incoming.data());
-    let mut user_len = incoming.user_header.len() as c_uint;
-    let mut completion: Option<compl_hndlr_t> = None;
-    let mut argument = null_mut();
-    let mut room = MaybeUninit::uninit();
-    let user = in_place_or_aligned(incoming.user_header, &mut room).cast_mut().cast();
-    let handle = handles::for_handlers(context);
-    // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure
-    // that newer handlers take it for.
-    let buffer = context.lending_held(|| unsafe {
-        call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
-    });
-    let completes = completion.map_or(0, |function| function as usize);
-    let wants = buffer.addr() | completes | info.dgsp_handle.addr();
-    if wants == 0 && info.ctl_flags != LAPI_DROP_PKT {
+    let header = incoming.user_header;
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Programs lay structures over the user header, so it begins at a multiple of eight, as
+        // packets of most transports do. Messages that share a datagram lie close together.
+        if header.is_empty() || header.as_ptr().addr().is_multiple_of(8) {
+            ask(context, handle, handler, incoming, header.as_ptr(), atom)
+        } else {
+            ask_with_copy(context, handle, handler, incoming, atom)
+        }
+    }
+}
+
+/// The same with a copy of the user header, where any structure may lie.
+///
+/// # Safety
+/// As for [`call`].
+#[cold]
+#[inline(never)]
+unsafe fn ask_with_copy(
+    context: &Context,
+    handle: *mut lapi_handle_t,
+    handler: u64,
+    incoming: &Incoming<'_>,
+    atom: u64,
+) -> Option<Delivery> {
+    let mut room = [0u64; MAX_USER_HEADER / 8];
+    let header = incoming.user_header;
+    let len = header.len().min(MAX_USER_HEADER);
+    let to = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: the room is that long, and nobody else's; the rest is the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(header.as_ptr(), to, len);
+        ask(context, handle, handler, incoming, to, atom)
+    }
+}
+
+/// # Safety
+/// As for [`call`]; `user` is where the handler finds the user header.
+#[inline(always)]
+unsafe fn ask(
+    context: &Context,
+    handle: *mut lapi_handle_t,
+    handler: u64,
+    incoming: &Incoming<'_>,
+    user: *const u8,
+    atom: u64,
+) -> Option<Delivery> {
+    let info = return_info(incoming.len, incoming.source, incoming.data());
+    let user_len = incoming.user_header.len() as c_uint;
+    let mut asked = Asked { info, completion: None, argument: null_mut(), user_len, context, incoming, atom };
+    let all = &raw mut asked;
+    // SAFETY: the caller's promise: the address of a function of this type. All pointers are valid
+    // during the call.
+    let buffer = unsafe {
+        let call = std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize);
+        let (length, completion) = (&raw mut (*all).user_len, &raw mut (*all).completion);
+        context.lend_held();
+        let buffer =
+            call(handle, user.cast_mut().cast(), length, all.cast(), completion, &raw mut (*all).argument);
+        (*all).context.unlend_held();
+        buffer
+    };
+    let completes = asked.completion.map_or(0, |function| function as usize);
+    let wants = buffer.addr() | completes | asked.info.dgsp_handle.addr();
+    if wants == 0 && asked.info.ctl_flags != LAPI_DROP_PKT {
         return None;
     }
-    Some(delivery(context, incoming, &info, buffer, completion, argument, atom))
+    Some(delivery(&asked, buffer))
 }
 
 /// What a header handler learns and may change.
@@ -73,42 +137,11 @@ pub(crate) fn run_of(info: &lapi_return_info_t) -> Run {
     }
 }
 
-/// Room for the longest user header, where any structure may lie.
-type Room = MaybeUninit<[u64; MAX_USER_HEADER / 8]>;
-
-/// Where a handler finds the user header. Programs lay structures over it, so it begins at a
-/// multiple of eight, as packets of most transports do. Messages that share a datagram lie close
-/// together; theirs are copied.
-#[inline(always)]
-fn in_place_or_aligned(header: &[u8], room: &mut Room) -> *const u8 {
-    if header.as_ptr().addr().is_multiple_of(8) || header.is_empty() {
-        header.as_ptr()
-    } else {
-        aligned(header, room)
-    }
-}
-
-#[cold]
-fn aligned(header: &[u8], room: &mut Room) -> *const u8 {
-    let len = header.len().min(MAX_USER_HEADER);
-    let to = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: the room is that long, and nobody else's.
-    unsafe { std::ptr::copy_nonoverlapping(header.as_ptr(), to, len) };
-    to
-}
-
 /// What a handler asked for that wants more than a look at the message.
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
 #[inline(never)]
-fn delivery(
-    context: &Context,
-    incoming: &Incoming<'_>,
-    info: &lapi_return_info_t,
-    buffer: *mut c_void,
-    completion: Option<compl_hndlr_t>,
-    argument: *mut c_void,
-    atom: u64,
-) -> Delivery {
+fn delivery(asked: &Asked<'_>, buffer: *mut c_void) -> Delivery {
+    let &Asked { ref info, completion, argument, context, incoming, atom, .. } = asked;
     let into = match NonNull::new(buffer.cast::<u8>()) {
         _ if info.ctl_flags == LAPI_BURY_MSG => Destination::Discard,
         _ if !info.dgsp_handle.is_null() => layout::destination(context, incoming, info, buffer, atom),

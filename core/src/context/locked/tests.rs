@@ -53,7 +53,7 @@ fn a_handler_may_look_up_send_and_count_in_its_own_context() {
         context.count(&counter, 0);
         assert!(context.send(0, HandlerId(1), &[], b"nowhere").is_err(), "there is no transport");
         match shared.handlers.get(1) {
-            Some(crate::context::Handler::Closure(handler)) => handler(context, &incoming),
+            Some(handler) => (handler.call)(context, &incoming),
             _ => panic!("it was set"),
         }
     });
