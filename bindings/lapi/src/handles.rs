@@ -67,15 +67,25 @@ struct Slot {
     taken: AtomicBool,
 }
 
-static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = [const {
-    CachePadded::new(Slot {
-        handle: AtomicU32::new(0),
-        ending: AtomicU32::new(0),
-        instance: AtomicPtr::new(null_mut()),
-        generation: AtomicU32::new(0),
-        taken: AtomicBool::new(false),
-    })
-}; 1 << INSTANCE_BITS];
+impl Slot {
+    const fn new(handle: lapi_handle_t) -> CachePadded<Self> {
+        CachePadded::new(Self {
+            handle: AtomicU32::new(handle),
+            ending: AtomicU32::new(0),
+            instance: AtomicPtr::new(null_mut()),
+            generation: AtomicU32::new(0),
+            taken: AtomicBool::new(false),
+        })
+    }
+}
+
+/// There is no instance 0: its place holds what is no handle of that place, so that 0, which means
+/// none at all others, is not found there.
+static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = {
+    let mut table = [const { Slot::new(0) }; 1 << INSTANCE_BITS];
+    table[0] = Slot::new(1);
+    table
+};
 
 /// What handlers are given a pointer to, by context number: set before anything can call one. Apart
 /// from the rest, so that finding it is one step.
@@ -146,7 +156,7 @@ pub(crate) fn amid() -> c_int {
 pub(crate) fn live(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
     let slot = slot(handle);
     // SYNC: Acquire pairs with `publish`: whoever sees the handle sees the instance.
-    if handle != 0 && slot.handle.load(Ordering::Acquire) == handle {
+    if slot.handle.load(Ordering::Acquire) == handle {
         // SAFETY: a live handle's instance is live; an ended one is kept for long (see `KEPT`).
         return Ok(unsafe { &*slot.instance.load(Ordering::Relaxed) });
     }
@@ -287,5 +297,5 @@ pub(crate) fn retire(instance: &'static Instance) {
 
 /// All live instances.
 pub(crate) fn all() -> impl Iterator<Item = &'static Instance> {
-    TABLE.iter().filter_map(|slot| live(slot.handle.load(Ordering::Relaxed)).ok())
+    TABLE[1..].iter().filter_map(|slot| live(slot.handle.load(Ordering::Relaxed)).ok())
 }

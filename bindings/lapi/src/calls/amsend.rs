@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn amsend(
     let handler = hdr_hdl.addr() as u64;
     let extras = tgt_cntr.addr() | org_cntr.addr() | cmpl_cntr.addr() | uhdr_len as usize;
     if extras == 0
-        && (!udata.is_null() || udata_len == 0)
+        && !(udata.is_null() && holds_data(udata_len))
         && let Ok(instance) = handles::live(hndl)
     {
         // SAFETY: the caller's promise.
@@ -48,6 +48,14 @@ pub(crate) unsafe extern "C" fn amsend(
     }
     // SAFETY: the caller's promise.
     unsafe { amsend_any(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr) }
+}
+
+/// Whether a length is that of data, where NULL was given for them. Cold, so that the compiler does
+/// not look at the length of every message.
+#[cold]
+#[inline(always)]
+fn holds_data(len: c_ulong) -> bool {
+    len != 0
 }
 
 /// A message with data alone, as in most streams. Little is kept for the case that the shortest way
