@@ -231,10 +231,7 @@ impl Context {
     /// Refuses the call in a forked child and after termination.
     #[inline(always)]
     pub(crate) fn usable(&self) -> Result<()> {
-        if self.shared.alive.here() && !self.shared.terminated.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        Err(self.why_unusable())
+        if self.is_usable() { Ok(()) } else { Err(self.why_unusable()) }
     }
 
     #[cold]

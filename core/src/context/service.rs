@@ -7,6 +7,7 @@ use super::{Delivery, Handler};
 use crate::error::Result;
 use crate::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use crate::state::PeerState;
+use crate::sync::Ordering;
 use crate::transport::PeerId;
 use std::any::Any;
 use std::sync::Arc;
@@ -83,8 +84,9 @@ impl Context {
 
     /// Whether calls can be made: the context has not terminated, and this process is none that a
     /// fork made.
+    #[inline(always)]
     pub fn is_usable(&self) -> bool {
-        self.usable().is_ok()
+        self.shared.alive.here() && !self.shared.terminated.load(Ordering::Relaxed)
     }
 
     /// Whether the calling process has made the context. False in a child that it has forked, where

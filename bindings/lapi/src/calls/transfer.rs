@@ -4,7 +4,8 @@ use crate::abi::*;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::notify::{get_notify, send_notify};
 use crate::handles::{self, Instance};
-use lapis_core::message::{Bulk, Destination, GetArgs, PutArgs, Source};
+use lapis_core::message::{Bulk, Destination, Direction, GetArgs, PutArgs, Source};
+use lapis_core::transport::copy::copy_watched;
 use lapis_core::{Counter, Notify};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ptr::NonNull;
@@ -31,6 +32,64 @@ pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt:
     }
 }
 
+/// Copies what [`put`] or [`get`] has found mapped here, counts, and ends the call. One word that
+/// nobody counts, as in most of them, needs no call of a function; all else is left to one that
+/// comes last. So what is in registers stays there.
+///
+/// # Safety
+/// Both ranges are valid, and `org_cntr` is as for [`count`].
+#[inline(always)]
+unsafe fn copy_mapped(
+    instance: &Instance,
+    (tgt, direction): (c_uint, Direction),
+    from: *const u8,
+    to: *mut u8,
+    len: c_ulong,
+    org_cntr: *mut lapi_cntr_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (len != 8 && len != 4) || !org_cntr.is_null() {
+            return match direction {
+                Direction::Out => copy_any::<true>(instance, tgt, from, to, len, org_cntr),
+                Direction::In => copy_any::<false>(instance, tgt, from, to, len, org_cntr),
+            };
+        }
+        copy_watched(from, to, len as usize);
+    }
+    instance.context.count_direct(tgt, direction, len);
+    LAPI_SUCCESS
+}
+
+/// The same of any length: a put if it is `OUT`, or else a get.
+///
+/// # Safety
+/// As for [`copy_mapped`].
+#[inline(never)]
+unsafe fn copy_any<const OUT: bool>(
+    instance: &Instance,
+    tgt: c_uint,
+    from: *const u8,
+    to: *mut u8,
+    len: c_ulong,
+    org_cntr: *mut lapi_cntr_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy_watched(from, to, len as usize);
+        instance.context.count_direct(tgt, if OUT { Direction::Out } else { Direction::In }, len);
+        count(instance, org_cntr, tgt);
+    }
+    LAPI_SUCCESS
+}
+
+/// Whether nothing speaks against a short path: whatever does is the general path's to find.
+#[inline(always)]
+fn is_sound(len: c_ulong, tgt_addr: *mut c_void, org_addr: *mut c_void) -> bool {
+    !tgt_addr.is_null() && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ
+}
+
+/// Memory that is mapped here needs a copy and no more.
 //= LAPI Guide, LAPI_Put, transfers data to a task
 pub(crate) unsafe extern "C" fn put(
     hndl: lapi_handle_t,
@@ -42,22 +101,32 @@ pub(crate) unsafe extern "C" fn put(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
-    // Memory that is mapped here needs a copy and no more: whatever speaks against that is the
-    // general path's to find.
-    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
-    if sound
-        && tgt_cntr == 0
-        && cmpl_cntr.is_null()
+    if tgt_cntr.addr() | cmpl_cntr.addr() == 0
+        && is_sound(len, tgt_addr, org_addr)
         && let Ok(instance) = handles::live(hndl)
+        && let Some(to) = instance.context.direct_at_once(tgt, tgt_addr.addr() as u64, len)
     {
-        // SAFETY: the caller's promise.
-        if unsafe { instance.context.put_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
-            // SAFETY: `org_cntr` is null or a counter of the caller's that lives.
-            unsafe { count(instance, org_cntr, tgt) };
-            return LAPI_SUCCESS;
-        }
+        // SAFETY: the caller's promise, and the window is mapped as long as the context lives.
+        return unsafe { copy_mapped(instance, (tgt, Direction::Out), org_addr.cast(), to, len, org_cntr) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { put_otherwise(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr, cmpl_cntr) }
+}
+
+/// # Safety
+/// As for LAPI_Put.
+#[inline(never)]
+unsafe extern "C" fn put_otherwise(
+    hndl: lapi_handle_t,
+    tgt: c_uint,
+    len: c_ulong,
+    tgt_addr: *mut c_void,
+    org_addr: *mut c_void,
+    tgt_cntr: *mut lapi_cntr_t,
+    org_cntr: *mut lapi_cntr_t,
+    cmpl_cntr: *mut lapi_cntr_t,
+) -> c_int {
+    let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
     let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
@@ -90,6 +159,7 @@ pub(super) unsafe fn write(
     unsafe { instance.context.put_by(put, bulk) }.map_err(failure::of)
 }
 
+/// As [`put`].
 //= LAPI Guide, LAPI_Get, copies data from a task
 pub(crate) unsafe extern "C" fn get(
     hndl: lapi_handle_t,
@@ -100,20 +170,31 @@ pub(crate) unsafe extern "C" fn get(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
-    // As in `put`.
-    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
-    if sound
-        && tgt_cntr == 0
+    if tgt_cntr.is_null()
+        && is_sound(len, tgt_addr, org_addr)
         && let Ok(instance) = handles::live(hndl)
+        && let Some(from) = instance.context.direct_at_once(tgt, tgt_addr.addr() as u64, len)
     {
-        // SAFETY: the caller's promise.
-        if unsafe { instance.context.get_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
-            // SAFETY: `org_cntr` is null or a counter of the caller's that lives.
-            unsafe { count(instance, org_cntr, tgt) };
-            return LAPI_SUCCESS;
-        }
+        // SAFETY: the caller's promise, and the window is mapped as long as the context lives.
+        return unsafe { copy_mapped(instance, (tgt, Direction::In), from, org_addr.cast(), len, org_cntr) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { get_otherwise(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr) }
+}
+
+/// # Safety
+/// As for LAPI_Get.
+#[inline(never)]
+unsafe extern "C" fn get_otherwise(
+    hndl: lapi_handle_t,
+    tgt: c_uint,
+    len: c_ulong,
+    tgt_addr: *mut c_void,
+    org_addr: *mut c_void,
+    tgt_cntr: *mut lapi_cntr_t,
+    org_cntr: *mut lapi_cntr_t,
+) -> c_int {
+    let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
     let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
