@@ -1,6 +1,5 @@
 //! Handling an arriving packet.
 
-use super::header_handler::HEADER_HANDLER;
 use super::sender::{Sender, Told};
 use super::{Destination, Operation, TrustedDestination, Waiting};
 use crate::context::Locked;
@@ -128,11 +127,7 @@ impl Locked<'_> {
         let source = from.task;
         self.count_received(path, data.len());
         let incoming = told.whole(user_header, data);
-        if let Some(f) = self.shared().handlers.closure(handler) {
-            if let Some(delivery) = self.out_to(HEADER_HANDLER, |context| f(context, incoming)) {
-                return self.reborrow().deliver_short(source, delivery, packet);
-            }
-        } else if let Some(delivery) = self.call_handler_by_address(handler, incoming) {
+        if let Some(delivery) = self.call_header_handler(handler, incoming) {
             return self.reborrow().deliver_short(source, delivery, packet);
         }
         self.receiving.ended += 1;

@@ -8,7 +8,7 @@ use crate::transport::PeerId;
 use crate::wire::Header;
 
 /// How a line about a panic names it.
-pub(super) const HEADER_HANDLER: &str = "a header handler";
+const HEADER_HANDLER: &str = "a header handler";
 
 impl Locked<'_> {
     /// Calls the header handler of a message. `None`: it wants nothing to be stored or run.
@@ -22,7 +22,7 @@ impl Locked<'_> {
 
     /// The same for one that is not in the table: its address names it in the message.
     #[inline(always)]
-    pub(super) fn call_handler_by_address(
+    fn call_handler_by_address(
         &mut self,
         handler: u64,
         incoming: &Incoming<'_>,
