@@ -3,10 +3,11 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// A program with its arguments and variables, to be run many times.
@@ -44,10 +45,13 @@ impl Line {
         let mut command = Command::new(program);
         command.args(arguments).envs(self.variables.iter().map(|(n, v)| (n, v)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = command.spawn().with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let mut child =
+            command.spawn().with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let out = drained(child.stdout.take());
+        let err = drained(child.stderr.take());
         // Reports that are committed name no folder of this machine.
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
-        Ok(Running { child, name })
+        Ok(Running { child, name, out, said: Vec::new(), err })
     }
 
     /// What the program printed, if it succeeds within the time.
@@ -60,6 +64,10 @@ impl Line {
 pub(crate) struct Running {
     child: Child,
     name: String,
+    out: Receiver<Vec<u8>>,
+    /// What was taken of the output so far.
+    said: Vec<u8>,
+    err: Receiver<Vec<u8>>,
 }
 
 impl Running {
@@ -68,17 +76,23 @@ impl Running {
         self.child.id()
     }
 
+    /// Waits until the program has printed a whole line.
+    pub(crate) fn await_line(&mut self, limit: Duration) -> Result<()> {
+        let start = Instant::now();
+        while !self.said.contains(&b'\n') {
+            match self.out.recv_timeout(limit.saturating_sub(start.elapsed())) {
+                Ok(more) => self.said.extend(more),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("{} printed nothing within {} s", self.name, limit.as_secs())
+                }
+                // `finish` says why.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn finish(mut self, limit: Duration) -> Result<String> {
-        let drain = |source: Option<Box<dyn Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                // What could be read before an error is still worth showing.
-                let _ = source.map(|mut s| s.read_to_end(&mut bytes));
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
-        };
-        let out = drain(self.child.stdout.take().map(|s| Box::new(s) as _));
-        let err = drain(self.child.stderr.take().map(|s| Box::new(s) as _));
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -89,7 +103,9 @@ impl Running {
             }
             std::thread::sleep(Duration::from_millis(2));
         };
-        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let out = text(std::mem::take(&mut self.said).into_iter().chain(self.out.iter().flatten()).collect());
+        let err = text(self.err.iter().flatten().collect());
         if !status.success() {
             let why =
                 err.lines().chain(out.lines()).map(str::trim).find(|l| l.chars().any(char::is_alphabetic));
@@ -97,6 +113,24 @@ impl Running {
         }
         Ok(out)
     }
+}
+
+/// What a pipe brings, as it comes: the writer never waits for us.
+fn drained(source: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (to, from) = channel();
+    std::thread::spawn(move || {
+        let Some(mut source) = source else { return };
+        let mut bytes = vec![0; 1 << 16];
+        // What could be read before an error is still worth showing.
+        loop {
+            match source.read(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(count @ 1..) if to.send(bytes[..count].to_vec()).is_ok() => {}
+                _ => break,
+            }
+        }
+    });
+    from
 }
 
 impl Drop for Running {
@@ -128,6 +162,23 @@ mod tests {
         let error = error.output(limit).unwrap_err().to_string();
         assert!(error.contains("broken") && error.contains('3'), "{error}");
         assert!(error.starts_with("sh: "), "{error}");
+    }
+
+    #[test]
+    fn a_line_is_seen_before_the_end_and_is_part_of_the_output() {
+        let limit = Duration::from_secs(20);
+        let go = std::env::temp_dir().join(format!("lapis-bench-line-{}", std::process::id()));
+        let script = "echo first; until [ -e \"$0\" ]; do sleep 0.01; done; echo last";
+        let line = Line::new(["sh", "-c", script]).args([&go]);
+        let mut running = line.spawn().unwrap();
+        running.await_line(limit).unwrap();
+        std::fs::write(&go, "").unwrap();
+        let text = running.finish(limit);
+        std::fs::remove_file(&go).unwrap();
+        assert_eq!(text.unwrap(), "first\nlast\n");
+        let error = Line::new(["sleep", "100"]).spawn().unwrap().await_line(Duration::from_millis(20));
+        assert!(error.unwrap_err().to_string().contains("printed nothing"));
+        Line::new(["true"]).spawn().unwrap().await_line(limit).unwrap();
     }
 
     #[test]

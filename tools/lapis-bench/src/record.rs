@@ -61,6 +61,9 @@ pub enum Unit {
     /// Part of a core's time, in percent.
     #[serde(rename = "%")]
     Percent,
+    /// 1024 bytes of memory.
+    #[serde(rename = "KiB")]
+    Kibibytes,
 }
 
 impl Unit {
@@ -72,6 +75,7 @@ impl Unit {
             Self::Gigabytes => "GB/s",
             Self::Millions => "M/s",
             Self::Percent => "%",
+            Self::Kibibytes => "KiB",
         }
     }
 

@@ -5,6 +5,7 @@
 mod bench;
 mod cli;
 mod doctor;
+mod footprint;
 mod output;
 mod plan;
 mod sample;

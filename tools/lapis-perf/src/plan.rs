@@ -45,8 +45,10 @@ pub(crate) enum Kind {
     FirstInit,
     Init,
     Blocked,
+    Footprint,
     RoundTrip { permille: u64 },
     Pause,
+    Goodput,
 }
 
 /// A row of the table of benches.
@@ -70,6 +72,7 @@ const RATE: &[u64] = &[8, 64];
 const TAIL: &[u64] = &[8, K];
 const COLLECTIVE: &[u64] = &[8, 64, K, 8 * K, 64 * K, M];
 const PAUSE: &[u64] = &[8 * K, 64 * K];
+const GOODPUT: &[u64] = &[64 * K, M];
 
 const fn bench(
     name: &'static str,
@@ -157,6 +160,14 @@ pub(crate) const BENCHES: &[Bench] = {
             BANDWIDTH,
             true,
         ),
+        bench(
+            "put_goodput",
+            "stream of large puts over the whole time, pauses included",
+            Goodput,
+            Gigabytes,
+            GOODPUT,
+            true,
+        ),
         bench("get_lat", "get until the data are here", GetLat, Nanoseconds, LATENCY, true),
         bench("get_bw", "stream of large gets", GetStream, Gigabytes, BANDWIDTH, true),
         bench("fadd", "fetch and add of 8 bytes with its answer", FetchAdd, Nanoseconds, &[8], true),
@@ -201,6 +212,14 @@ pub(crate) const BENCHES: &[Bench] = {
         ),
         bench("init", "start and end of a context, without the launcher", Init, Microseconds, &[0], false),
         bench("blocked", "processor time of a wait that sleeps, of one core", Blocked, Percent, &[0], false),
+        bench(
+            "task_memory",
+            "memory of its own of a task that has sent short messages and puts to all others",
+            Footprint,
+            Kibibytes,
+            &[0],
+            false,
+        ),
     ]
 };
 

@@ -2,6 +2,7 @@
 //! time is used up.
 
 use crate::bench;
+use crate::footprint;
 use crate::plan::{Figure, Kind};
 use crate::session::{DATA, Session};
 use crate::single;
@@ -37,6 +38,7 @@ pub(crate) fn measure(
     match figure.bench.kind {
         Kind::FirstInit => return Ok(finished(figure, &[session.first_init.as_nanos() as f64])),
         Kind::Blocked => return Ok(finished(figure, &blocked(session, pulse)?)),
+        Kind::Footprint => return Ok(finished(figure, &footprint::measure(session)?)),
         _ => {}
     }
     let mut batch = bench::prepare(session, figure)?;
@@ -123,7 +125,8 @@ fn record(figure: &Figure, ns: Summary) -> Record {
         }
         Unit::Gigabytes => Record::bandwidth(name, size, ns),
         Unit::Millions => Record::rate(name, size, ns),
-        Unit::Percent => Record { unit: Unit::Percent, ..Record::latency(name, size, ns) },
+        // No time: the samples are what the unit says.
+        unit @ (Unit::Percent | Unit::Kibibytes) => Record { unit, ..Record::latency(name, size, ns) },
     }
 }
 

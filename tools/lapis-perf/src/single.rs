@@ -1,6 +1,7 @@
 //! Figures that a median of batches hides: single round trips one by one, the longest pause of a
-//! stream. They show what losses and failing links cost.
+//! stream, and what a stream carries in all. They show what losses and failing links cost.
 
+use crate::bench;
 use crate::plan::{Figure, Kind};
 use crate::session::{ACK, DATA, Session};
 use anyhow::Result;
@@ -20,6 +21,7 @@ pub(crate) fn measure(session: &Session, figure: &Figure, budget: Duration) -> O
     match figure.bench.kind {
         Kind::RoundTrip { permille } => Some(round_trips(session, figure, budget, permille)),
         Kind::Pause => Some(longest_pause(session, figure, budget)),
+        Kind::Goodput => Some(goodput(session, figure, budget)),
         _ => None,
     }
 }
@@ -103,6 +105,27 @@ fn longest_pause(session: &Session, figure: &Figure, budget: Duration) -> Result
     record.unit = Unit::Microseconds;
     record.note = Some(format!("the longest in {} ms", budget.as_millis()));
     Ok(record)
+}
+
+/// Task 0 puts without pause; all of the time counts.
+fn goodput(session: &Session, figure: &Figure, budget: Duration) -> Result<Record> {
+    let mut puts = bench::prepare(session, figure)?;
+    session.agree(0)?;
+    // First touches are slow.
+    puts(EACH)?;
+    let (start, mut count) = (Instant::now(), 0);
+    while count == 0 || session.leads() && start.elapsed() < budget {
+        puts(EACH)?;
+        count += EACH;
+    }
+    let each = start.elapsed().as_nanos() as f64 / count as f64;
+    session.agree(0)?;
+    let mut record = Record::bandwidth(figure.bench.name, figure.size, Summary::of(&[each]));
+    record.note = Some(format!("{count} puts, a fence for {EACH} of them"));
+    Ok(match figure.memory {
+        Some(memory) => record.in_memory(memory.name()),
+        None => record,
+    })
 }
 
 /// Sends until the time is over; returns how many messages these were, the empty last one included.

@@ -1,7 +1,7 @@
 //! Systems that give little or refuse.
 
 use lapis::core::sync::{AtomicU64, Ordering};
-use lapis::{Delivery, HandlerId, RemoteMemory, Result};
+use lapis::{Delivery, HandlerId, Result};
 use std::sync::Arc;
 
 /// What the program sets through the builder goes over the environment, for the plugins as well.
@@ -33,39 +33,6 @@ pub(crate) fn frugal() -> Result<()> {
     }
     context.wait_until(|| ran.load(Ordering::Relaxed) == COUNT)?;
     println!("frugal: {COUNT} handlers ran");
-    context.gfence()?;
-    context.terminate()
-}
-
-/// What a task holds of memory once it has exchanged short messages with all others, and put to
-/// them.
-pub(crate) fn memory_used() -> Result<()> {
-    const COUNT: u64 = 200;
-    let context = lapis::init()?;
-    let heard = Arc::new(AtomicU64::new(0));
-    let here = Arc::clone(&heard);
-    context.set_handler(HandlerId(1), move |_, _| {
-        here.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    })?;
-    let memory = context.alloc(4096)?;
-    let all = context.all_gather(&memory.remote().to_bytes())?;
-    let (all, _) = all.as_chunks();
-    context.gfence()?;
-    let others = || (0..context.tasks()).filter(|to| *to != context.task());
-    for round in 0..COUNT {
-        for to in others() {
-            context.send(to, HandlerId(1), &[], &round.to_le_bytes())?;
-            context.put_bytes(RemoteMemory::from_bytes(&all[to as usize]), &[1; 64])?;
-        }
-        // One at a time, so that short messages take the way that is for them.
-        let due = (round + 1) * u64::from(context.tasks() - 1);
-        context.wait_until(|| heard.load(Ordering::Relaxed) >= due)?;
-    }
-    context.gfence()?;
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells of its processes");
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line of it");
-    println!("memory of a task: {}", line.trim());
     context.gfence()?;
     context.terminate()
 }

@@ -72,7 +72,6 @@ fn main() -> ExitCode {
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => limits::descriptors(number(&detail, 64)).and_then(|()| talk::all_to_all()),
         "little-address-space" => limits::address_space(number(&detail, 0)).and_then(|()| talk::all_to_all()),
-        "memory-used" => limits::memory_used(),
         "frugal" => limits::address_space(number(&detail, 0)).and_then(|()| limits::frugal()),
         "no-attach" => {
             limits::refuse_attach().and_then(|()| talk::all_to_all()).and_then(|()| memory::one_sided())

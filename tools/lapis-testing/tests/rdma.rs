@@ -226,32 +226,6 @@ fn a_forked_child_is_refused_and_its_parent_goes_on() {
     }
 }
 
-/// Memory that a peer may cost, in KiB: the provider's connection, and slots of ours, which are 32.
-/// Memory that tasks share and the kernel's buffers of sockets come to it.
-const PER_PEER: u64 = 256;
-
-/// The memory of the process in which a task holds the least, in KiB.
-fn memory_of_a_task(tasks: u32, provider: &str) -> u64 {
-    let done = job(tasks, provider).run(TASK, &["memory-used"]).expect_quiet(0);
-    let figures = done.lines_with("memory of a task: ").into_iter();
-    let figure = |line: &str| {
-        let text = line.rsplit(": ").next()?.strip_suffix(" kB")?;
-        text.parse().ok()
-    };
-    figures.filter_map(figure).min().unwrap_or_else(|| panic!("{done:?}"))
-}
-
-/// What is printed is what docs/rdma.md says of it.
-#[test]
-fn a_peer_costs_a_bounded_amount_of_memory() {
-    for provider in ["tcp;ofi_rxm", "shm"] {
-        let [few, many] = [2, 8].map(|tasks| memory_of_a_task(tasks, provider));
-        let each = many.saturating_sub(few) / 6;
-        println!("{provider}: {few} KiB for one peer, {many} KiB for seven: {each} KiB each");
-        assert!(each <= PER_PEER, "{provider}: {each} KiB for each peer");
-    }
-}
-
 /// A buffer for each of two tasks, and what the rest of the machine needs.
 const HUGE_NEEDS: u64 = 6 << 30;
 

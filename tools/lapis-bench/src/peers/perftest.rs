@@ -112,7 +112,7 @@ fn figure(text: &str, unit: Unit) -> Option<f64> {
         Unit::Gigabytes => row[5] * f64::from(1 << 20) / 1e9,
         Unit::Millions => row[7] / 1e6,
         // No test of its own measures that.
-        Unit::Percent => return None,
+        Unit::Percent | Unit::Kibibytes => return None,
     })
 }
 

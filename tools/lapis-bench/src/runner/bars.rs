@@ -194,11 +194,20 @@ fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
     bars.into_iter().flatten().chain(of_fabric(all)).collect()
 }
 
-/// What two of its rails carry.
-fn of_fabric(all: &Figures<'_>) -> Option<Bar> {
-    let puts = |how: &str| all.trial("fabric", &format!("put_bw: {how}"));
-    let both = ratio(puts("2 rails of 2 Gbit/s"), puts("1 rail of 2 Gbit/s"));
-    at_least("stream of 1 MiB puts over two rails, to one", both, 1.6, "")
+/// What two of its rails carry, also if one is pulled in the middle.
+fn of_fabric(all: &Figures<'_>) -> impl Iterator<Item = Bar> {
+    const TWO: &str = "2 rails of 2 Gbit/s";
+    let of = |bench: &str, how: &str| all.trial("fabric", &format!("{bench}: {how}"));
+    let pulled = |bench| of(bench, &format!("{TWO}, one pulled"));
+    let both = ratio(of("put_bw", TWO), of("put_bw", "1 rail of 2 Gbit/s"));
+    let goodput = ratio(pulled("put_goodput"), of("put_goodput", TWO));
+    let bars = [
+        at_least("stream of 1 MiB puts over two rails, to one", both, 1.6, ""),
+        // Both rails for one half of the time and one for the other are 0.75.
+        at_least("puts over two rails, one pulled at half-time, to those over two", goodput, 0.7, ""),
+        at_most("pause when a rail is pulled, us", pulled("am_pause"), 20_000.0, " us"),
+    ];
+    bars.into_iter().flatten()
 }
 
 /// Programs in C alone have this figure.

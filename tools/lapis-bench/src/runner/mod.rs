@@ -10,6 +10,7 @@ mod dgsp_report;
 mod fabric;
 pub(crate) mod kinds;
 mod machine;
+mod memory;
 pub(crate) mod network;
 mod noise;
 mod plan;
@@ -90,13 +91,13 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let trials: &[_] = match &*args.transport {
-        "udp" => &trials::ALL,
-        "hps" => &wire::ALL,
-        "rdma" => &fabric::ALL,
-        _ => &[],
+    let trials: Vec<(&str, &str)> = match &*args.transport {
+        "udp" => trials::ALL.into_iter().chain(memory::ALL).collect(),
+        "hps" => wire::ALL.to_vec(),
+        "rdma" => fabric::ALL.into_iter().chain(memory::ALL).collect(),
+        _ => memory::ALL.to_vec(),
     };
-    let plan = wanted_benches(args, trials)?;
+    let plan = wanted_benches(args, &trials)?;
     let (parties, mut absent) = parties(args, plan.iter().any(|b| b.name == peers::C_CALL));
     absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 7 }).max(1);
@@ -107,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (known, all) = (trials.iter().any(|(trial, _)| *trial == name), args.only.is_empty());
         known && (all || args.only.iter().any(|n| n == name))
     };
-    figures.extend(trials::take(wanted, rounds, budget, &mut absent));
+    figures.extend(trials::take(wanted, &args.transport, (rounds, budget), &mut absent));
     if figures.is_empty() {
         bail!("nothing could be measured");
     }

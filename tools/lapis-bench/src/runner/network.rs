@@ -168,16 +168,37 @@ impl Network {
     }
 
     /// Sets a rail up, on the near side.
-    pub(super) fn mend(&self, rail: usize) -> Result<()> {
+    fn mend(&self, rail: usize) -> Result<()> {
         ip(&format!("-n {} link set r{rail} up", self.hosts[0]))
     }
 
     /// A program that stands ready to set a rail down: who starts one at that moment takes
     /// milliseconds from a core that is measured, as nobody does who pulls a plug.
-    pub(super) fn ready_to_pull(&self) -> Result<Hand> {
+    fn ready_to_pull(&self) -> Result<Hand> {
         let mut command = Command::new("ip");
         command.args(["-n", &self.hosts[0], "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
         Ok(Hand(command.spawn().context("no ip program")?))
+    }
+
+    /// Runs a job of several figures and sets a rail down so long after the first one, and up again
+    /// at its end; what it prints of the figures behind the first. How long a job takes to start
+    /// depends on the machine, so the first figure says when the others begin.
+    pub(super) fn pull_amid(
+        &self,
+        job: &Line,
+        rail: usize,
+        after: Duration,
+        limit: Duration,
+    ) -> Result<String> {
+        let mut hand = self.ready_to_pull()?;
+        let mut job = job.spawn()?;
+        job.await_line(limit)?;
+        std::thread::sleep(after);
+        hand.pull(rail)?;
+        let text = job.finish(limit);
+        drop(hand);
+        self.mend(rail)?;
+        Ok(text?.split_once('\n').map(|(_, others)| others.to_owned()).unwrap_or_default())
     }
 
     /// Starts a program that cuts a rail after a while: all that comes over it gets lost, and no
@@ -206,10 +227,10 @@ impl Network {
 }
 
 /// What pulls a rail when told.
-pub(super) struct Hand(Child);
+struct Hand(Child);
 
 impl Hand {
-    pub(super) fn pull(&mut self, rail: usize) -> Result<()> {
+    fn pull(&mut self, rail: usize) -> Result<()> {
         let mut said = self.0.stdin.take().context("a hand pulls once")?;
         writeln!(said, "link set r{rail} down").context("ip does not listen")
     }

@@ -1,7 +1,8 @@
-//! Lapis alone, on networks that lose packets or whose rails go down: there are no floors or peers
-//! to compare with.
+//! Lapis alone, on networks that lose packets or whose rails go down, and what it holds of memory:
+//! there are no floors or peers to compare with.
 
 use super::fabric;
+use super::memory;
 use super::network::Network;
 use super::rounds::Figure;
 use super::sample::{Sample, keep};
@@ -21,7 +22,7 @@ pub(super) const ALL: [(&str, &str); 3] = [
 ];
 
 fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    ALL.iter().chain(&wire::ALL).chain(&fabric::ALL)
+    ALL.iter().chain(&wire::ALL).chain(&fabric::ALL).chain(&memory::ALL)
 }
 
 /// Speed of a rail whose number shall count, in megabits a second: two of them stay below what a
@@ -33,15 +34,17 @@ const SLOW: u32 = 2000;
 const STREAMS: usize = 4;
 /// A job, start and end included.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long the pause of a stream is looked for, and when the rail is pulled.
+/// How long the pause of a stream is looked for; when the rail is pulled, from the start of the
+/// stream; and when it is cut, from the start of the job.
 const STREAM_MS: &str = "800";
-const PULL_AFTER: Duration = Duration::from_millis(450);
+const PULL_AFTER: Duration = Duration::from_millis(400);
+const CUT_AFTER: Duration = Duration::from_millis(450);
 
 /// Takes those of the trials that are wanted.
 pub(super) fn take(
     wanted: impl Fn(&str) -> bool,
-    rounds: usize,
-    budget: Duration,
+    transport: &str,
+    (rounds, budget): (usize, Duration),
     absent: &mut Vec<Absent>,
 ) -> Vec<Figure> {
     let mut samples = Vec::new();
@@ -52,6 +55,7 @@ pub(super) fn take(
             "rails" => rails(rounds, budget, &mut samples),
             "wire" => wire::take(rounds, budget, &mut samples),
             "fabric" => fabric::take(rounds, budget, &mut samples),
+            "memory" => memory::take(transport, rounds, &mut samples),
             _ => stall(rounds, &mut samples),
         };
         if let Err(error) = outcome {
@@ -108,7 +112,7 @@ fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     let network = Network::make(2)?;
     let stream = ["am_pause", "--sizes", "8K", "--time-ms", STREAM_MS];
     for round in 0..rounds {
-        let hand = network.cut_later(round % 2, PULL_AFTER)?;
+        let hand = network.cut_later(round % 2, CUT_AFTER)?;
         let text = network.perf(2, &stream).output(LIMIT);
         let cut = hand.finish(LIMIT);
         network.uncut();
@@ -118,14 +122,9 @@ fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     pin::leave_real_time().context("cannot go back to the usual scheduling")?;
     for round in 0..rounds {
         keep(samples, "stall", "udp, 2 rails", &network.perf(2, &stream).output(LIMIT)?)?;
-        let mut hand = network.ready_to_pull()?;
-        let job = network.perf(2, &stream).spawn()?;
-        std::thread::sleep(PULL_AFTER);
-        hand.pull(round % 2)?;
-        let text = job.finish(LIMIT);
-        drop(hand);
-        network.mend(round % 2)?;
-        keep(samples, "stall", "udp, 2 rails, one pulled", &text?)?;
+        let job = network.perf(2, &[&["am_lat"], &stream[..]].concat());
+        let text = network.pull_amid(&job, round % 2, PULL_AFTER, LIMIT)?;
+        keep(samples, "stall", "udp, 2 rails, one pulled", &text)?;
     }
     Ok(())
 }

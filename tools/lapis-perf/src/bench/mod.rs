@@ -24,7 +24,7 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::AmCopyBw => am::stream(session, COPY, size),
         Kind::PutLat => onesided::put_and_know(session, target()?, size),
         Kind::PutSeen => onesided::put_until_seen(session, target()?)?,
-        Kind::PutStream => onesided::put_stream(session, target()?, size),
+        Kind::PutStream | Kind::Goodput => onesided::put_stream(session, target()?, size),
         Kind::GetLat => onesided::get_and_have(session, target()?, size),
         Kind::GetStream => onesided::get_stream(session, target()?, size),
         Kind::FetchAdd => atomic::fetch_add(session, target()?, 1),
@@ -35,7 +35,9 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::Team(operation) => return team::prepare(session, operation, size),
         Kind::Init => return Ok(sync::init(session)),
         // These are no batches: `sample` and `single` take them themselves.
-        Kind::FirstInit | Kind::Blocked | Kind::RoundTrip { .. } | Kind::Pause => return Ok(idle()),
+        Kind::FirstInit | Kind::Blocked | Kind::Footprint | Kind::RoundTrip { .. } | Kind::Pause => {
+            return Ok(idle());
+        }
     };
     Ok(if session.plays() { batch } else { idle() })
 }
@@ -45,6 +47,7 @@ pub(crate) fn note(figure: &Figure) -> Option<&'static str> {
     match figure.bench.kind {
         Kind::FirstInit => Some("once in a process"),
         Kind::Blocked => Some("the message comes after a quarter of a second"),
+        Kind::Footprint => Some("anonymous memory of the processes (RssAnon): nothing that tasks share"),
         Kind::Init => Some("in a running process: plugins are loaded, the first context stays open"),
         Kind::PutSeen => Some("each task looks at its memory and puts back"),
         Kind::AmLat | Kind::AmRate | Kind::AmBw => Some("messages of one packet are used in place"),
