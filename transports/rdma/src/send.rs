@@ -21,6 +21,8 @@ const LONGEST_INJECTED: usize = 256;
 #[derive(Clone, Copy)]
 struct Way {
     peer: PeerId,
+    /// As in its header, which tells the peer from a process that takes its place.
+    cookie: u64,
     to: fi_addr_t,
     len: usize,
 }
@@ -76,7 +78,7 @@ impl Sender {
         Ok(Self {
             buffers,
             free: (0..COUNT).rev().collect(),
-            ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
+            ways: vec![Way { peer: 0, cookie: 0, to: 0, len: 0 }; COUNT].into(),
             taken: vec![0; tasks as usize].into(),
             waiting: VecDeque::with_capacity(COUNT),
             inject: endpoint.inject_size().min(LONGEST_INJECTED),
@@ -246,7 +248,7 @@ impl Sender {
         fill(&mut out[header::LEN..header::LEN + length]);
         let len = header::LEN + padded(length);
         out[header::LEN + length..len].fill(0);
-        self.ways[index] = Way { peer, to, len };
+        self.ways[index] = Way { peer, cookie: head.cookie, to, len };
         match self.post(endpoint, index) {
             Err(code) if is_busy(code) => {
                 self.waiting.push_back(index);
@@ -325,10 +327,11 @@ impl Sender {
         header::LEN + padded(header::RailLife::LEN + address) <= self.inject
     }
 
-    /// A send has ended, well or not: whose it was.
-    pub(crate) fn ended(&mut self, context: *mut c_void) -> Option<PeerId> {
+    /// A send has ended, well or not: whose it was, and its cookie.
+    pub(crate) fn ended(&mut self, context: *mut c_void) -> Option<(PeerId, u64)> {
         let index = self.buffers.index_of(context)?;
-        Some(self.put_back(index))
+        let cookie = self.ways[index].cookie;
+        Some((self.put_back(index), cookie))
     }
 }
 

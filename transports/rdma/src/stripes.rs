@@ -177,15 +177,14 @@ impl Stripes {
     }
 
     /// After changes: it has ended, or waits to be begun, or is under way. The answer is the
-    /// transfer that has ended, and how. `has_ended`: whether a life of a peer's rail has.
+    /// transfer that has ended, and how. `has_ended`: whether a life of its peer's rail has.
     pub(crate) fn settle(
         &mut self,
         place: usize,
-        has_ended: impl Fn(PeerId, RemoteLife) -> bool,
+        has_ended: impl Fn(&TransferRequest, RemoteLife) -> bool,
     ) -> Option<(TransferRequest, Result<(), i32>)> {
         let striped = self.all.get(place)?.as_ref()?;
-        let peer = striped.request.peer;
-        if !striped.is_begun() || striped.may_arrive(|life| has_ended(peer, life)) {
+        if !striped.is_begun() || striped.may_arrive(|life| has_ended(&striped.request, life)) {
             if !self.ready.contains(&place) {
                 self.ready.push_back(place);
             }
@@ -234,14 +233,23 @@ mod tests {
         let remote = Remote { to: 0, addr: 1 << 20, key: 7 };
         let mut stripes = Stripes::default();
         assert!(stripes.add(
-            TransferRequest { direction, peer: 1, local, remote, token: 9, rail: None, piece: None },
+            TransferRequest {
+                direction,
+                peer: 1,
+                cookie: 3,
+                local,
+                remote,
+                token: 9,
+                rail: None,
+                piece: None
+            },
             2
         ));
         stripes
     }
 
     /// No bytes arrive late.
-    fn has_ended(_: PeerId, _: RemoteLife) -> bool {
+    fn has_ended(_: &TransferRequest, _: RemoteLife) -> bool {
         true
     }
 
@@ -347,8 +355,8 @@ mod tests {
             stripes.get_mut(0).expect("it is there").fail(5);
             stripes.ended(&parts[2], false, None);
             let lives = |first: u32, second: u32| {
-                move |peer: PeerId, (path, life): RemoteLife| {
-                    assert_eq!(peer, 1);
+                move |request: &TransferRequest, (path, life): RemoteLife| {
+                    assert_eq!((request.peer, request.cookie), (1, 3));
                     [first, second][path] > life
                 }
             };

@@ -40,6 +40,8 @@ pub(crate) enum Direction {
 pub(crate) struct TransferRequest {
     pub(crate) direction: Direction,
     pub(crate) peer: PeerId,
+    /// Our cookie with the peer, by which a process that takes its place is told from it.
+    pub(crate) cookie: u64,
     pub(crate) local: RawSlice,
     pub(crate) remote: Remote,
     /// Told when it has ended.

@@ -167,8 +167,10 @@ impl Rdma {
                     let ended = r.transfers.ended(&mut r.endpoint, index, Err(code))?;
                     return self.moved(rail, ended);
                 }
-                if let Some(peer) = r.sender.ended(context) {
-                    self.send_failed(peer, rail, code);
+                if let Some((peer, cookie)) = r.sender.ended(context) {
+                    if !self.was_replaced(peer, cookie) {
+                        self.send_failed(peer, rail, code);
+                    }
                     return None;
                 }
                 // What is written into slots, and short puts, have no name.

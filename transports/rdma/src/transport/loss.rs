@@ -41,6 +41,11 @@ impl Rdma {
         self.leave(peer, rail, &text, Sign::Error);
     }
 
+    /// Whether another process has taken the place of the peer to which this cookie of ours was.
+    pub(super) fn was_replaced(&self, peer: PeerId, cookie: u64) -> bool {
+        self.peers.get(peer).is_some_and(|p| p.our_cookie != cookie)
+    }
+
     /// libfabric's words for an error number.
     pub(super) fn text(&self, code: i32) -> String {
         self.rails[0].endpoint.text(code)

@@ -21,12 +21,14 @@ impl Rdma {
     /// The event by which core learns of the end of a put or get.
     pub(super) fn completion_event(
         &mut self,
-        TransferRequest { peer, token, .. }: TransferRequest,
+        TransferRequest { peer, cookie, token, .. }: TransferRequest,
         outcome: Result<(), i32>,
     ) -> Event {
         let status = match outcome {
             Ok(()) => Status::Done,
-            Err(code) if means_loss(code) => self.transfer_lost(peer, code),
+            Err(code) if means_loss(code) && !self.was_replaced(peer, cookie) => {
+                self.transfer_lost(peer, code)
+            }
             Err(code) => {
                 let text = self.text(code);
                 self.host.debug(format_args!("a transfer with task {peer} failed: {text}"));
@@ -157,7 +159,9 @@ impl Rdma {
         }
         let key = if several { remote.key } else { self.memory.joint().on(p.path().theirs, remote.key) };
         let remote = Remote { to, addr: remote.addr, key };
-        let request = TransferRequest { direction, peer, local, remote, token, rail: preferred, piece: None };
+        let cookie = p.our_cookie;
+        let request =
+            TransferRequest { direction, peer, cookie, local, remote, token, rail: preferred, piece: None };
         if several {
             return self.stripe(request);
         }

@@ -97,6 +97,21 @@ impl Job {
         Some(this)
     }
 
+    /// The process of a task ends, and another one takes its place, of which the others know.
+    pub(super) fn replace(&mut self, at: usize, addresses: &'static str) {
+        let count = self.tasks.len() as u32;
+        let cards: Vec<Vec<u8>> = self.tasks.iter().map(Transport::address).collect();
+        let mut new = task(at as u32, count, addresses).expect("it has opened before");
+        let card = new.address();
+        std::mem::swap(&mut self.tasks[at], &mut new);
+        drop(new);
+        for peer in (0..self.tasks.len()).filter(|peer| *peer != at) {
+            self.tasks[peer].disconnect(at as PeerId);
+            self.tasks[peer].connect(at as PeerId, &card).expect("an address of this provider");
+            self.tasks[at].connect(peer as PeerId, &cards[peer]).expect("an address of this provider");
+        }
+    }
+
     /// Makes the connections.
     pub(super) fn connect(&mut self) {
         let mut connected = vec![false; self.tasks.len()];

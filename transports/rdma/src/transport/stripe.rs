@@ -51,8 +51,8 @@ impl Rdma {
     /// still take bytes of it, unless the peer is gone.
     fn end_of_stripe(&mut self, place: usize) -> Option<Event> {
         let Self { stripes, peers, .. } = self;
-        let (request, outcome) = stripes.settle(place, |peer, (path, life)| {
-            let p = peers.get(peer).filter(|p| !p.down);
+        let (request, outcome) = stripes.settle(place, |request, (path, life)| {
+            let p = peers.get(request.peer).filter(|p| !p.down && p.our_cookie == request.cookie);
             p.and_then(|p| p.paths.get(path)).is_none_or(|path| path.life > life)
         })?;
         Some(self.completion_event(request, outcome))
@@ -139,7 +139,7 @@ impl Rdma {
         request: &TransferRequest,
         outcome: Result<(), i32>,
     ) -> Option<PieceEnd> {
-        let p = self.peers.get_mut(request.peer)?;
+        let p = self.peers.get_mut(request.peer).filter(|p| p.our_cookie == request.cookie)?;
         p.pieces = p.pieces.saturating_sub(1);
         p.news = None;
         let (number, alive) = (p.round.number, !p.down);

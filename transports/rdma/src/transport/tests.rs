@@ -258,6 +258,39 @@ fn a_context_ends_amid_a_get() {
     drop((job, source, here));
 }
 
+/// What was under way to it fails when libfabric finds its connections closed, which may be later.
+#[test]
+fn what_fails_with_a_process_that_was_replaced_costs_its_successor_nothing() {
+    for addresses in [ONE, TWO] {
+        let (mut source, mut there) = (vec![1; 64 << 20], vec![0; 64 << 20]);
+        let Some(mut job) = Job::open(2, addresses) else { return };
+        let range = RawSlice { ptr: there.as_mut_ptr(), len: there.len() };
+        // SAFETY: the memory stays until the job has ended.
+        let region = unsafe { job.tasks[1].mem_register(range) }.expect("memory is registered");
+        let remote = RemoteAddr { addr: region.addr, key: region.key };
+        let local = RawSlice { ptr: source.as_mut_ptr(), len: source.len() };
+        // SAFETY: both sides stay until the tasks have ended.
+        assert!(unsafe { job.tasks[0].put_zcopy(1, local, remote, 7) } == Status::InProgress);
+        // Behind it, in the same connection.
+        assert!((0..8).all(|_| job.tasks[0].am_short(1, &[7; 4000], &[]) == Status::Done));
+        job.replace(1, addresses);
+        let all = |job: &mut Job| !job.ended[0].is_empty() && job.got[1][0] > 0 && job.got[0][1] > 0;
+        let (mut there_and, mut back) = (false, false);
+        let talk = |job: &mut Job| {
+            there_and = there_and || job.send(0, 1);
+            back = back || job.send(1, 0);
+            job.step();
+        };
+        job.until("the end of the put, and messages both ways", talk, all);
+        assert_ne!(job.ended[0], [(7, Status::Done as i32)]);
+        job.until("the end of the messages", Job::step, |job| {
+            job.tasks[0].rails.iter().all(|rail| rail.is_idle())
+        });
+        assert_eq!((&job.lost[0][..], &job.lost[1][..]), (&[][..], &[][..]), "over {addresses}");
+        drop((job, source, there));
+    }
+}
+
 /// A task that says farewell and closes is not to be reported before its farewell is read.
 #[test]
 fn messages_of_a_lost_peer_go_before_its_loss() {
