@@ -4,6 +4,7 @@
 mod bursts;
 mod changes;
 mod ends;
+mod frames;
 mod hops;
 mod queues;
 

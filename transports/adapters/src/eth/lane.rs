@@ -59,6 +59,8 @@ pub(super) struct Lane {
     frames: u64,
     /// What is left of datagrams that arrived together.
     more: Option<Cursor>,
+    /// When the last arrival was taken, another one lay behind it.
+    another: bool,
     /// Datagrams that have arrived.
     pub(super) arrived: u64,
 }
@@ -80,6 +82,7 @@ impl Lane {
             next: 0,
             frames: 0,
             more: None,
+            another: false,
             arrived: 0,
         })
     }
@@ -94,6 +97,18 @@ impl Lane {
     #[inline]
     pub(super) fn has_arrivals(&self) -> bool {
         self.more.is_some() || !self.arrivals.is_empty()
+    }
+
+    /// Whether more lay behind the datagram that was received last.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.more.is_some() || self.another
+    }
+
+    /// Whether looks have found nothing for a while.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
     }
 
     /// Copies the next datagram to the beginning of `into`. One that is longer is lost.
@@ -194,7 +209,9 @@ impl Lane {
             let frame = self.arrivals.read(position.wrapping_add(part));
             frame.options.contains(XdpDescOptions::XDP_PKT_CONTD)
         };
-        (0..there).find(|part| !goes_on(*part)).map(|last| last + 1)
+        let parts = (0..there).find(|part| !goes_on(*part)).map(|last| last + 1);
+        self.another = parts.is_some_and(|parts| parts < there);
+        parts
     }
 
     /// The bytes of a frame, as the kernel describes it.

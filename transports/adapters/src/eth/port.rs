@@ -42,6 +42,8 @@ pub struct Port {
     away: Vec<u8>,
     /// Frames lie in the ring that the kernel may not know of.
     waiting: bool,
+    /// The kernel was called since frames that have been sent were looked for.
+    called: bool,
     counts: Counts,
 }
 
@@ -76,6 +78,7 @@ impl Port {
             away: vec![wire.layout.parts as u8; (wire.layout.send / wire.layout.parts) as usize],
             wire,
             waiting: false,
+            called: false,
             counts: Counts::default(),
         })
     }
@@ -112,8 +115,18 @@ impl Port {
         self.lanes.iter().any(Lane::has_arrivals)
     }
 
+    /// Whether another datagram is likely to be there behind the one that was received last. With
+    /// several queues only a look can tell.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        if let [lane] = &self.lanes[..] { lane.has_more() } else { true }
+    }
+
     /// Copies the next datagram to the beginning of `into`. One that is longer is lost. Queues have
     /// their turns.
+    ///
+    /// While nothing comes, frames that have been sent are taken back: the next datagram is written
+    /// to the one that was sent last, whose lines are still in the nearest caches.
     #[inline]
     pub fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
         for _ in 0..self.lanes.len() {
@@ -123,6 +136,9 @@ impl Port {
             if len.is_some() {
                 return len;
             }
+        }
+        if self.called && self.lanes[self.home].is_settled() {
+            self.find_frames();
         }
         None
     }
@@ -183,6 +199,7 @@ impl Port {
     #[cold]
     fn find_frames(&mut self) -> bool {
         self.flush();
+        self.called = false;
         let pool = &mut self.lanes[self.home].pool;
         pool.collect();
         let (free, away) = (&mut self.free, &mut self.away);
@@ -234,6 +251,7 @@ impl Port {
 
     /// Without a driver that looks by itself each call sends some frames.
     fn kick(&mut self) {
+        self.called = true;
         if self.wire.zero_copy && !self.departures.must_wake() {
             // The driver is at it, and may stop before it has come to the end: the next flush
             // looks.
