@@ -102,9 +102,9 @@ impl Rail {
     }
 
     /// Copies the next arrival to the front of `into` and answers its length, if there is one and
-    /// room for it.
+    /// room for it. Without `memory` it is the socket's, if there is one.
     #[inline]
-    fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
+    fn receive(&mut self, memory: bool, into: &mut [u8]) -> Option<usize> {
         let in_memory = |window: &mut Window, into: &mut [u8]| match window.receive(into) {
             Found::Datagram(len) => Some(len),
             Found::NoRoom | Found::Nothing => None,
@@ -112,6 +112,9 @@ impl Rail {
         let Some(port) = &mut self.port else { return in_memory(&mut self.window, into) };
         // A socket's datagram that is longer than its place would be lost.
         let has_room = into.len() >= LONGEST;
+        if !memory {
+            return if has_room { port.receive(into) } else { None };
+        }
         self.turns.next(
             &mut (&mut self.window, port, into),
             |(window, _, into)| in_memory(window, into),
@@ -119,15 +122,20 @@ impl Rail {
         )
     }
 
-    /// Copies arrivals to the arena and makes events of them. Answers how many.
+    /// Copies arrivals to the arena and makes events of them. Answers how many. Without `memory`
+    /// they are the socket's, if there is one.
     #[inline]
-    pub(crate) fn poll(&mut self, arena: &mut Arena, events: &mut [Event]) -> usize {
+    pub(crate) fn poll(&mut self, memory: bool, arena: &mut Arena, events: &mut [Event]) -> usize {
         let mut n = 0;
         while n < events.len()
-            && let Some(len) = self.receive(arena.free())
+            && let Some(len) = self.receive(memory, arena.free())
         {
             events[n] = arena.keep(len);
             n += 1;
+            // A single datagram is about to be answered: another look would only delay that.
+            if !memory && self.port.as_ref().is_some_and(|port| !port.has_more()) {
+                break;
+            }
         }
         self.counts.received += n as u64;
         n
@@ -145,7 +153,7 @@ impl Rail {
         let (mut n, mut left) = (0, 2 * events.len());
         while n < events.len()
             && left > 0
-            && let Some(len) = self.receive(arena.free())
+            && let Some(len) = self.receive(true, arena.free())
         {
             left -= 1;
             self.counts.received += 1;

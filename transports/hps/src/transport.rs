@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::rail::{Arena, Rail, SUFFIX};
 use crate::services::Services;
 use crate::waiter::{HpsWaiter, Notifier};
-use crate::way::{Sent, Way};
+use crate::way::{Link, Sent, Way};
 use crate::windows::{self, Held, Rails, Share};
 use lapis_adapters::client::identity;
 use lapis_adapters::eth::port::Port;
@@ -34,6 +34,9 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 /// Polls between two looks whether the daemon is there; each costs a system call.
 const POLLS: u32 = 1 << 14;
 
+/// A task without a way through memory looks there in one poll of so many.
+const SELDOM: u32 = 64;
+
 /// Datagrams between windows.
 pub struct Hps {
     host: Host,
@@ -53,6 +56,8 @@ pub struct Hps {
     arena: Arena,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
+    /// One of them leads through memory, so that arrivals may come there.
+    near: bool,
     /// What peers touch to find this process: kept for them.
     #[expect(dead_code, reason = "read by other processes")]
     own: Own,
@@ -104,9 +109,22 @@ impl Hps {
         }
     }
 
+    /// Whether this poll looks for arrivals in memory. Where no way leads through memory there are
+    /// none, but for those of a task that has just connected.
+    #[inline]
+    fn looks_in_memory(&self) -> bool {
+        self.near || self.polls.is_multiple_of(SELDOM)
+    }
+
+    /// Notes whether a way leads through memory.
+    fn note_near(&mut self) {
+        let mut ways = self.ways.iter().flatten().flatten();
+        self.near = ways.any(|way| matches!(way.link, Link::Memory(_)));
+    }
+
     /// Makes events of what lies in this context's windows.
     #[inline]
-    fn take_out(&mut self, events: &mut [Event]) -> usize {
+    fn take_out(&mut self, memory: bool, events: &mut [Event]) -> usize {
         let Rails::Own(rails) = &mut self.rails else { return 0 };
         let (mut n, count) = (0, rails.len());
         for i in 0..count {
@@ -116,7 +134,7 @@ impl Hps {
             // Whose turn it is goes round without a division.
             let at = self.turn + i;
             let rail = &mut rails[if at < count { at } else { at - count }];
-            n += rail.poll(&mut self.arena, &mut events[n..]);
+            n += rail.poll(memory, &mut self.arena, &mut events[n..]);
             self.refused += rail.refused();
         }
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
@@ -207,6 +225,7 @@ impl Transport for Hps {
             silent: vec![false; count],
             arena: Arena::new(),
             ways: (0..params.tasks).map(|_| None).collect(),
+            near: false,
             own,
             processes: (0..params.tasks).map(|_| None).collect(),
             parted: Parted::default(),
@@ -314,6 +333,7 @@ impl Transport for Hps {
             self.news.push_back(Self::path_event(peer, path, way));
         }
         self.ways[peer as usize] = Some(ways.into());
+        self.note_near();
         self.probe_direct(peer, &theirs);
         self.keep_lanes_of(peer);
         Ok(())
@@ -322,6 +342,7 @@ impl Transport for Hps {
     fn disconnect(&mut self, peer: PeerId) {
         if self.ways.get_mut(peer as usize).and_then(Option::take).is_some() {
             self.news.retain(|event| event.peer != peer);
+            self.note_near();
             self.close_lanes_of(peer);
         }
     }
@@ -386,8 +407,9 @@ impl Transport for Hps {
         self.arena.clear();
         n += match &self.rails {
             Rails::Own(_) => {
-                let taken = self.take_out(&mut events[n..]);
-                taken + self.take_from_lanes(&mut events[n + taken..])
+                let memory = self.looks_in_memory();
+                let taken = self.take_out(memory, &mut events[n..]);
+                if memory { taken + self.take_from_lanes(&mut events[n + taken..]) } else { taken }
             }
             Rails::Shared(_) => self.take_out_for_all(&mut events[n..]),
         };
