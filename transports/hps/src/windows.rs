@@ -126,7 +126,6 @@ pub(crate) fn refused(e: DaemonError) -> TransportError {
         DaemonError::Refused { why: Why::Full | Why::Exhausted, .. } => {
             TransportError::Exhausted(e.to_string())
         }
-        DaemonError::Silent(..) => TransportError::Io(e.to_string()),
         _ => TransportError::Unreachable(e.to_string()),
     }
 }
@@ -382,8 +381,11 @@ impl Drop for Held {
 mod tests {
     use super::*;
     use lapis_adapters::channel::Address;
+    use lapis_adapters::client::Daemon;
+    use lapis_adapters::listener::Listener;
     use lapis_nsd::{Server, soft_adapters};
     use std::os::fd::AsFd as _;
+    use std::time::Duration;
 
     fn begin() -> Held {
         Held::begin(Identity { task: 3, job: "windows held in a unit test".to_owned() })
@@ -395,6 +397,20 @@ mod tests {
 
     fn places(window: u32) -> Vec<Place> {
         vec![Place { adapter: "sn0".to_owned(), window }]
+    }
+
+    /// Another transport may lead to the task; if none does, no transport reaches it.
+    #[test]
+    fn a_task_whose_window_a_silent_daemon_keeps_is_out_of_reach_and_no_socket_has_failed() {
+        let address = Address::new(&format!("lapis-test-silent-{}", std::process::id()));
+        let silent = Listener::bind(&address).expect("nobody listens");
+        silent.listen().expect("it is bound");
+        let found = Daemon::connect_within(&address, Duration::from_millis(10));
+        let why = found.expect_err("it does not answer");
+        assert!(matches!(why, DaemonError::Silent(..)), "{why}");
+        let why = refused(why);
+        let TransportError::Unreachable(text) = why else { panic!("{why:?}") };
+        assert!(text.contains("does not answer"), "{text}");
     }
 
     /// A child of a program that has ended its contexts has the connection as before.
