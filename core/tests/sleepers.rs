@@ -1,15 +1,19 @@
 //! Threads that sleep for what will come, over a transport whose sleeps have no end but a wake-up:
 //! whatever other threads do meanwhile, an arrival finds the transport armed.
 
-use lapis_core::message::{PutArgs, Source};
+use lapis_core::message::{AmSend, PutArgs, Source};
 use lapis_core::transport::*;
-use lapis_core::{Context, Counter, Notify};
+use lapis_core::{Context, Counter, Delivery, HandlerId, Notify};
 use lapis_patience::Patience;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The largest packet.
+const PACKET: u32 = 1 << 16;
 
 /// What the transport and the tests share.
 struct Bell {
@@ -29,6 +33,9 @@ struct Bell {
     arrived: bool,
     /// The transport's instance is closed.
     closed: bool,
+    /// How many packets the transport has room for, and how many it has taken.
+    room: u32,
+    packets: u32,
 }
 
 impl Bell {
@@ -44,6 +51,8 @@ impl Bell {
             disturb: false,
             arrived: false,
             closed: false,
+            room: u32::MAX,
+            packets: 0,
         }
     }
 
@@ -63,7 +72,13 @@ fn bell() -> MutexGuard<'static, Bell> {
     BELL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-struct Ringing;
+#[derive(Default)]
+struct Ringing {
+    /// Packets to oneself, and the one that the last poll has given.
+    under_way: VecDeque<Vec<u8>>,
+    given: Option<Vec<u8>>,
+}
+
 struct Ear;
 
 impl Waiter for Ear {
@@ -106,16 +121,16 @@ impl Drop for Ringing {
 impl Transport for Ringing {
     const NAME: &'static str = "bell";
     const VERSION: &'static str = "0";
-    const CAPS: Caps = Caps::AM_SHORT.union(Caps::RELIABLE).union(Caps::WAIT).union(Caps::SELF_ONLY);
+    const CAPS: Caps = Caps::AM_PACKED.union(Caps::RELIABLE).union(Caps::WAIT).union(Caps::SELF_ONLY);
     const DECLARATION: Declaration = Declaration { cost_ns: 1, usage: Usage::Always, variables: &[] };
     type Waiter = Ear;
 
     fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, Ear), TransportError> {
-        Ok((Self, Ear))
+        Ok((Self::default(), Ear))
     }
 
     fn attributes(&self) -> Attributes {
-        let limits = Limits { max_short: 1 << 16, ..Limits::default() };
+        let limits = Limits { max_packed: PACKET, ..Limits::default() };
         Attributes { caps: Self::CAPS, limits, note: String::new() }
     }
 
@@ -127,8 +142,27 @@ impl Transport for Ringing {
         Ok(())
     }
 
-    fn poll(&mut self, _: &mut [Event]) -> usize {
-        0
+    fn am_packed(&mut self, _: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        let mut bell = bell();
+        if bell.packets == bell.room {
+            return Status::Again;
+        }
+        bell.packets += 1;
+        let mut packet = vec![0; len];
+        pack(&mut packet);
+        self.under_way.push_back(packet);
+        Status::Done
+    }
+
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        self.given = self.under_way.pop_front();
+        match (&mut self.given, events) {
+            (Some(packet), [first, ..]) => {
+                *first = Event::message(0, packet.as_mut_ptr(), packet.len() as u32);
+                1
+            }
+            _ => 0,
+        }
     }
 
     fn arm(&mut self) -> Status {
@@ -301,6 +335,50 @@ fn a_counter_that_another_thread_counts_by_a_direct_put_wakes_who_waits_for_it()
             assert_eq!(bytes.add(1).read_volatile(), 7);
         }
     });
+}
+
+/// Begins to send a message for which the transport has no room but for its first packet.
+fn begin_long_message(context: &Context) {
+    static DATA: [u8; 4 * PACKET as usize] = [7; 4 * PACKET as usize];
+    context.set_handler(HandlerId(1), |_, _| Delivery::bury()).unwrap();
+    bell().room = 1;
+    let message = AmSend {
+        target: 0,
+        handler: 1,
+        user_header: &[],
+        source: Source::Contiguous(DATA.as_ptr(), DATA.len() as u64),
+        target_counter: 0,
+        origin: Notify::None,
+        completion: Notify::None,
+    };
+    // SAFETY: a static lives for good, and nothing changes it; the handler is a number.
+    unsafe { context.am_send(message).unwrap() };
+    assert_eq!(bell().packets, 1, "the rest waits for room");
+    bell().room = u32::MAX;
+}
+
+/// The thread that has begun it computes, and room that a peer makes rings no bell.
+#[test]
+fn the_progress_thread_sends_the_rest_of_a_message() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = alone();
+    context.set_interrupts(true).unwrap();
+    until("it sleeps", |bell| bell.asleep == 1 && bell.armed);
+    begin_long_message(&context);
+    until("the rest of the message is sent", |bell| bell.packets > 4);
+    context.terminate().unwrap();
+}
+
+#[test]
+fn a_thread_that_sleeps_sends_the_rest_of_a_message_of_another_one() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = alone();
+    let sleeper = sleeper(&context);
+    until("it sleeps", |bell| bell.asleep == 1 && bell.armed);
+    begin_long_message(&context);
+    until("the rest of the message is sent", |bell| bell.packets > 4);
+    arrives("all is sent", &sleeper);
+    context.terminate().unwrap();
 }
 
 /// As with rails, whose queued messages leave when they are closed, and whose ports are then free:

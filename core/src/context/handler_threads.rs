@@ -109,6 +109,7 @@ impl Context {
                 since = Instant::now();
             }
         }
+        locked.leave_work();
         self.shared.wake_sleepers();
     }
 

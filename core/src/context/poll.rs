@@ -45,8 +45,8 @@ impl Context {
             events = locked.progress();
         }
         locked.rest_between_polls(events > 0);
-        if self.interrupts() {
-            locked.count_poll();
+        if self.interrupts() && !locked.count_poll() && locked.has_work() {
+            locked.leave_work();
         }
         Ok(Polled { events })
     }
@@ -73,6 +73,9 @@ impl Context {
         };
         let ended = locked.poll(looks);
         locked.rest_between_polls(ended != (false, false));
+        if self.interrupts() && locked.has_work() {
+            locked.leave_work();
+        }
         Ok(Some(ended))
     }
 }

@@ -72,6 +72,27 @@ impl Locked<'_> {
     }
 }
 
+impl Locked<'_> {
+    /// This thread leaves work that needs no arrival, and perhaps no longer polls: who sleeps would
+    /// not learn of it otherwise. While a packet is handled this does nothing, since whoever polls
+    /// looks afterwards what is left.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn leave_work(&mut self) {
+        if self.dispatching > 0 || !self.has_work() {
+            return;
+        }
+        let shared = self.shared();
+        let polled = shared.status.polling.load(Ordering::Relaxed) > 0;
+        if shared.sleepers.count.load(Ordering::Relaxed) > 0 {
+            shared.wake_sleepers();
+        } else if shared.interrupts() && !polled && !shared.moderation.is_active() {
+            // The progress thread. With moderation it does not sleep on the links.
+            shared.link_sleepers.wake();
+        }
+    }
+}
+
 impl Shared {
     /// Wakes all threads that sleep in the context, because their conditions may have changed.
     #[inline(always)]

@@ -165,7 +165,10 @@ impl Locked<'_> {
     pub(super) fn queue_outgoing(&mut self, out: Outgoing) {
         self.sending.outgoing.push_back(out);
         if self.sending.outgoing.len() > 1 {
+            // Others have been told when the first one was left to them.
             self.advance();
+        } else {
+            self.leave_work();
         }
     }
 

@@ -198,6 +198,9 @@ impl Locked<'_> {
         }
         let id = self.add_transfer(parties, transfer);
         self.advance_transfer(id);
+        if !self.sending.transfers.is_empty() {
+            self.leave_work();
+        }
     }
 
     /// The same when all that has come is handled.

@@ -330,7 +330,12 @@ impl Locked<'_> {
 
     /// One round of a wait for something that no arrival need announce. Not in handlers.
     fn wait_for_progress(&mut self, peer: PeerId) {
+        let had_work = self.has_work();
         let handled = self.progress();
+        if !had_work {
+            // Whoever waits here need not come back for it.
+            self.leave_work();
+        }
         let mut wait = std::mem::replace(&mut self.sending.for_room, AdaptiveWait::new());
         if handled > 0 {
             wait.reset();
@@ -350,7 +355,10 @@ impl Locked<'_> {
         let submitted = if room { self.try_packet(peer, header, &[], data) } else { Submitted::NoRoom };
         match submitted {
             Submitted::Sent => {}
-            Submitted::NoRoom => self.defer(peer, header, &[], data),
+            Submitted::NoRoom => {
+                self.defer(peer, header, &[], data);
+                self.leave_work();
+            }
             Submitted::Refused(status) => self.packet_refused(peer, status),
         }
     }
