@@ -18,8 +18,13 @@ impl Context {
     ///
     /// Whoever waits for an operation is told when its memory is free. Where the other task, or the
     /// transport, may still read or write that, this is later than the purge: over transports that
-    /// work by keys (RDMA), for a long message, put or get that the other task carries out. This
-    /// call waits up to 1.5 s for such a transfer, unless it is made within a handler.
+    /// work by keys (RDMA), for a long message, put or get that the other task carries out; over
+    /// shared memory, for a message that the other task copies directly (bulk transfer). This call
+    /// waits up to 1.5 s for such a transfer, unless it is made within a handler.
+    ///
+    /// Over windows of adapters (HPS) a purged task can't be asked: until it learns of the purge, by
+    /// the next message after [`resume`](Self::resume), it may copy from the buffers of messages in
+    /// bulk transfer.
     ///
     /// *LAPI Guide, LAPI_Purge_totask.*
     ///

@@ -13,6 +13,10 @@
 //!     | the memory is free, those who wait are notified
 //! ```
 //!
+//! Over links without keys the peer copies directly from memory that it is told of. Nothing can be
+//! revoked there, but the peer is asked in the same way. Only over links with a packet engine
+//! nothing is asked, because engines send nothing to purged peers.
+//!
 //! Both packets are sent and accepted in any epoch, because they name one operation of one
 //! incarnation. A third one says that a task that has purged its receiver uses none of its keys any
 //! more (`core/src/state/regions.rs`). The loan also ends with the peer's process, with the loss of
@@ -29,7 +33,7 @@ use crate::context::{Locked, State};
 use crate::error::Error;
 use crate::state::PeerState;
 use crate::status::Awaiting;
-use crate::transport::PeerId;
+use crate::transport::{Caps, PeerId};
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
@@ -44,13 +48,17 @@ const LEFT_ALONE: u16 = 1;
 const USES_NO_KEY: u16 = 2;
 
 impl Locked<'_> {
-    /// Whether a peer that is given up lives, and might use what was lent to it.
+    /// Whether a peer that is given up lives, and might use what was lent to it: by key, or by a
+    /// direct copy. An engine sends nothing to a purged peer, which could not be asked.
     pub(super) fn may_use_loans(&mut self, peer: PeerId) -> bool {
         let p = &self.peers[peer];
-        matches!(p.state, PeerState::Up | PeerState::Purged)
-            && !p.dead
-            && !p.farewell
-            && self.link_to(peer).is_some_and(|link| link.needs_keys())
+        let lives = matches!(p.state, PeerState::Up | PeerState::Purged) && !p.dead && !p.farewell;
+        if !lives || peer == self.shared().task {
+            return false;
+        }
+        let has_engine = self.engine_to(peer).is_some();
+        self.link_to(peer)
+            .is_some_and(|link| link.needs_keys() || !has_engine && link.caps().contains(Caps::GET_ZCOPY))
     }
 
     /// Asks a peer to leave alone what was lent to it for these operations.
@@ -214,3 +222,7 @@ fn announces(packet: &[u8], operation: u64) -> bool {
     let of_loans = |kind| matches!(kind, Kind::AmPull | Kind::PutPull | Kind::GetPush);
     Header::parse(packet).is_ok_and(|(header, _)| of_loans(header.kind) && header.extra[1] == operation)
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "recall_tests.rs"]
+mod tests;

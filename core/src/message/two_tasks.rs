@@ -12,23 +12,29 @@ use crate::handlers::Delivery;
 use crate::message::packet::tests::own;
 use crate::stats::Path;
 use crate::transport::Link;
+use crate::transport::abi::TransportOps;
 use crate::wire::{Encoded, Header, Kind};
 use std::time::Duration;
 
 /// Task 0, and task 1's end of the wire.
 pub(crate) fn pair() -> (Context, Link, Datagrams) {
+    let context = context_over(wire::table());
+    let (link, far) = wire::end_of(1, 1, None);
+    (context, link, far)
+}
+
+/// Task 0, whose way to task 1 is this transport.
+pub(crate) fn context_over(transport: &'static TransportOps) -> Context {
     let job =
         JobInfo { id: "j".into(), secret: [7; 32], origin: Origin::Launcher, local_tasks: Some(vec![0, 1]) };
-    let context = Context::builder()
+    Context::builder()
         .environment(crate::config::Environment::default())
         .bootstrap(Box::new(Two(job)))
         .transport(own())
-        .transport(wire::table())
+        .transport(transport)
         .interrupts(false)
         .init()
-        .unwrap();
-    let (link, far) = wire::end_of(1, 1, None);
-    (context, link, far)
+        .unwrap()
 }
 
 #[test]
