@@ -114,6 +114,11 @@ impl Client {
         })
     }
 
+    /// Whether this process has joined. A child that it has forked has no part in the job.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
     /// Sends a request and waits for its answer.
     fn ask(
         &mut self,

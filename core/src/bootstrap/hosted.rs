@@ -134,3 +134,68 @@ impl Bootstrap for Rendezvous {
         left
     }
 }
+
+/// As where the start of a context has failed: the launcher does not wait for it, nor this task for
+/// others.
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        if !self.finalised && self.client.is_of_this_process() {
+            self.meeting.left();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::client::Membership;
+    use super::super::protocol::Scheme;
+    use super::super::{Address, Origin};
+    use super::*;
+    use crate::sync::{AtomicU32, Ordering};
+    use std::sync::Arc;
+
+    /// Counts who has left.
+    struct Counting(Arc<AtomicU32>);
+
+    impl Meeting for Counting {
+        fn open(&self, _: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+            unreachable!("there is one context")
+        }
+
+        fn abort(&self, _: i32, _: &str) {}
+
+        fn left(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Task 0 of a job of so many, which is alone in it; and how often it has left.
+    fn first_of(tasks: u32) -> (Rendezvous, Arc<AtomicU32>, Server) {
+        let secret = [7; 32];
+        let address = Address::Unix(format!("lapis-test-hosted-{tasks}-{}", std::process::id()));
+        let listener = Listener::bind(&address).unwrap();
+        let server = Server::start(listener, ServerConfig::new(tasks, secret), |_| {}).unwrap();
+        let job = JobInfo { id: String::new(), secret, origin: Origin::Pmi, local_tasks: None };
+        let patience = Duration::from_secs(100);
+        let membership = Membership { address, task: 0, tasks, job, scheme: Scheme::Secret, patience };
+        let left = Arc::new(AtomicU32::new(0));
+        let client = Client::join(membership, 0).unwrap();
+        (Rendezvous::new(client, Counting(Arc::clone(&left))), left, server)
+    }
+
+    /// As where the start of a context fails.
+    #[test]
+    fn a_handle_that_is_dropped_counts_as_one_that_has_left_and_waits_for_nobody() {
+        let (handle, left, _server) = first_of(2);
+        drop(handle);
+        assert_eq!(left.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_handle_leaves_once() {
+        let (mut handle, left, _server) = first_of(1);
+        handle.finalize().unwrap();
+        drop(handle);
+        assert_eq!(left.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,5 +1,6 @@
 //! Calls for the interfaces above core, which programs do not need.
 
+use super::adaptive_wait::look_until;
 use super::{Call, CompletionHandler, Job};
 use super::{Context, Locked, Shared};
 use crate::buffers::Direction;
@@ -10,10 +11,15 @@ use crate::status::Awaiting;
 use crate::sync::Ordering;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
+use std::sync::TryLockError;
 use std::time::{Duration, Instant};
 
 /// How long [`Context::leave`] tries to take the lock, and then to send what is still queued.
 const PARTING: Duration = Duration::from_millis(500);
+
+/// How long [`Context::abort`] waits for a thread in the job's store: longer than the answer to a
+/// question may take there (`core/src/context/restart.rs`).
+const IN_STORE: Duration = Duration::from_secs(3);
 
 impl Context {
     /// Wakes the threads that sleep in this context, so that they check their conditions again.
@@ -85,13 +91,21 @@ impl Context {
     }
 
     /// Ends the whole job: asks the launcher to end the other tasks with this exit code. The caller
-    /// ends its own process.
+    /// ends its own process. If another thread uses the job's store, this waits for it, but not for
+    /// one that is leaving the job.
     pub fn abort(&self, code: i32, message: &str) {
-        // The thread that holds the handle is leaving the job in order: that is as good.
-        if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock()
-            && let Err(e) = bootstrap.abort(code, message)
-        {
-            tracing::debug!("the launcher was not told: {e}");
+        let handle = || match self.shared.bootstrap.try_lock() {
+            Ok(handle) => Some(handle),
+            Err(TryLockError::Poisoned(handle)) => Some(handle.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        // A thread that leaves the job in order has the handle for longer: that is as good.
+        let told =
+            look_until(Instant::now() + IN_STORE, handle).map(|mut handle| handle.abort(code, message));
+        match told {
+            Some(Ok(())) => {}
+            Some(Err(e)) => tracing::debug!("the launcher was not told: {e}"),
+            None => tracing::debug!("the launcher was not told: another thread uses the job's store"),
         }
     }
 

@@ -93,6 +93,8 @@ struct Restarted {
     job: JobInfo,
     /// The card of the peer's second process.
     card: Vec<u8>,
+    /// How often the launcher was asked to end the job.
+    aborts: Arc<AtomicU32>,
 }
 
 /// This task's card as that of another task, whose process has this epoch.
@@ -149,6 +151,7 @@ impl Bootstrap for Restarted {
     }
 
     fn abort(&mut self, _: i32, _: &str) -> Result<(), BootstrapError> {
+        self.aborts.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -160,17 +163,7 @@ impl Bootstrap for Restarted {
 /// A context whose peer is reached over the link that brings what the test says, and was restarted
 /// without its knowing; and the number of messages that have come.
 fn context() -> (Context, Arc<AtomicU32>) {
-    let job = bootstrap::singleton(0).unwrap().job().clone();
-    let context = Context::builder()
-        .environment(Environment::default())
-        .bootstrap(Box::new(Restarted { job, card: Vec::new() }))
-        .transport(&NEAR)
-        .transport(network())
-        .transport(&ITSELF)
-        .set("LAPIS_TRANSPORT", "near,wire")
-        .interrupts(false)
-        .init()
-        .unwrap();
+    let context = context_of(Arc::default());
     let came = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&came);
     let count = move |_: &Context, _: &Incoming<'_>| {
@@ -179,6 +172,20 @@ fn context() -> (Context, Arc<AtomicU32>) {
     };
     context.set_handler(HandlerId(1), count).unwrap();
     (context, came)
+}
+
+fn context_of(aborts: Arc<AtomicU32>) -> Context {
+    let job = bootstrap::singleton(0).unwrap().job().clone();
+    Context::builder()
+        .environment(Environment::default())
+        .bootstrap(Box::new(Restarted { job, card: Vec::new(), aborts }))
+        .transport(&NEAR)
+        .transport(network())
+        .transport(&ITSELF)
+        .set("LAPIS_TRANSPORT", "near,wire")
+        .interrupts(false)
+        .init()
+        .unwrap()
 }
 
 fn packet(header: &Header) -> News {
@@ -233,5 +240,31 @@ fn a_successor_that_was_found_by_chance_can_be_talked_to_at_once() {
     let owes = locked.engine_to(PEER).is_some_and(|(_, datagrams)| datagrams.owes(PEER));
     assert!(owes, "the packet is on its way");
     drop(locked);
+    end(&context);
+}
+
+/// A thread asks the store where the successor is.
+#[test]
+fn the_launcher_is_told_of_an_abort_although_another_thread_is_in_the_store() {
+    let aborts = Arc::new(AtomicU32::new(0));
+    let context = context_of(Arc::clone(&aborts));
+    let asks = context.shared.bootstrap.lock().unwrap();
+    std::thread::scope(|scope| {
+        let (begins, begun) = std::sync::mpsc::channel();
+        let aborting = scope.spawn({
+            let context = context.clone();
+            move || {
+                begins.send(()).unwrap();
+                context.abort(1, "on purpose");
+            }
+        });
+        begun.recv().unwrap();
+        // Whoever does not wait for the store has given up by then.
+        std::thread::sleep(Duration::from_millis(20));
+        drop(asks);
+        // Joined here: the sanitizer does not see how a scope waits.
+        aborting.join().unwrap();
+    });
+    assert_eq!(aborts.load(Ordering::Relaxed), 1);
     end(&context);
 }
