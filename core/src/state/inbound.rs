@@ -1,6 +1,7 @@
 //! The lanes of short messages: their peers, and when to poll them.
 
 use super::answer_rest::AnswerRest;
+use super::peer_lane::can_be_read;
 use super::{PeerLane, PeerState, State};
 use crate::transport::lane::ReceiveLanes;
 use crate::transport::{Caps, Link, PeerId};
@@ -153,7 +154,10 @@ impl<C> State<C> {
     /// Asks the transports for their lanes. To be called when the peers are connected.
     pub(crate) fn find_lanes(&mut self) {
         (0..self.peers.len()).for_each(|peer| self.find_lane(peer));
-        let found = |link: &mut Link| has_lanes(link).then(|| link.receive_lanes()).flatten();
+        let found = |link: &mut Link| {
+            let lanes = has_lanes(link).then(|| link.receive_lanes()).flatten();
+            lanes.filter(|lanes| can_be_read(*lanes))
+        };
         self.links.inbound =
             Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
     }
