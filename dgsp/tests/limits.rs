@@ -163,3 +163,17 @@ fn a_program_that_begins_with_a_gosub_is_entered_anywhere_at_once() {
         assert_eq!((stored, &mem), (PACKET, &data));
     }
 }
+
+/// As many instructions as an unsound program may run in vain.
+#[test]
+fn a_program_under_control_may_have_any_number_of_empty_blocks_between_bytes() {
+    const EMPTY: usize = 70_000;
+    let empty = "copy 0@0\n".repeat(EMPTY);
+    let source = format!(".size 8\n.rext 8\nm:\ncontrol operation=1 operand=2\n{empty}copy 8@0\niterate m\n");
+    let registered = Registered::verified(text::assemble(&source).unwrap()).unwrap();
+    let data = [1, 2, 3, 4, 5, 6, 7, 8];
+    let mut mem = [0; 8];
+    // SAFETY: the program names the eight bytes of `mem`.
+    let stored = unsafe { registered.unpack_with(mem.as_mut_ptr(), 0, &data, &Store) }.unwrap();
+    assert_eq!((stored, mem), (8, data));
+}
