@@ -263,13 +263,22 @@ impl Port {
         self.finish();
     }
 
-    /// Goes on with what is under way as long as that leads somewhere.
+    /// The same for a program that reads no events any more.
     pub(crate) fn finish(&mut self) {
         let mut linger = Linger::new(Instant::now());
         while self.is_under_way() && linger.goes_on(Instant::now()) {
             self.poll();
-            // Events that nobody reads any more are no reason to wait.
-            self.events.clear();
+        self.linger(|port| {
+            // They are no reason to wait.
+            port.events.clear();
+            port.due.clear();
+            port.sent.clear();
+        });
+    }
+
+    /// Goes on with what is under way as long as that leads somewhere; with `each` after each look.
+    pub(crate) fn linger(&mut self, each: impl Fn(&mut Self)) {
+            each(self);
             self.tend(true);
             self.net.flush();
             std::thread::yield_now();
