@@ -66,3 +66,44 @@ impl Port {
         self.alarms.iter().map(|alarm| alarm.deadline).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rubbish_tests::open;
+    use std::ptr::null_mut;
+
+    /// Longer than calls that follow each other closely take.
+    const PAUSE: Duration = Duration::from_millis(2);
+
+    fn alarm() -> GmAlarm {
+        let mut memory = std::mem::MaybeUninit::uninit();
+        // SAFETY: it can be written, and is then.
+        unsafe {
+            GmAlarm::initialize(memory.as_mut_ptr());
+            memory.assume_init()
+        }
+    }
+
+    #[test]
+    fn the_next_call_of_a_program_that_seldom_calls_tells_of_an_alarm() {
+        let (mut port, _daemon) = open("seldom");
+        let mut memory = alarm();
+        for round in 0..40 {
+            let new = Alarm { memory: &raw mut memory, deadline: 0, callback: None, context: null_mut() };
+            // SAFETY: the memory is initialized, and outlives the alarm.
+            unsafe { port.set_alarm(new, null_mut(), PAUSE / 2) };
+            // Calls that find no event, and calls of a program that has some.
+            for _ in 0..round % 3 {
+                port.events.push_back(Pending::FlushedAlarm);
+            }
+            std::thread::sleep(PAUSE);
+            port.look();
+            let rings = port.events.drain(..).any(|event| matches!(event, Pending::Alarm));
+            // How often it calls the port learns first.
+            assert!(rings || round < 32, "round {round}");
+            let now = port.net.now();
+            assert_eq!(port.due_alarm(now).map(|due| due.memory), Some(&raw mut memory));
+        }
+    }
+}

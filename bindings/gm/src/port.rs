@@ -134,6 +134,8 @@ pub(crate) struct Port {
     pub(crate) polls: u32,
     pub(crate) untimed: u32,
     pub(crate) unpolled: u32,
+    /// When the clock was looked at last.
+    pub(crate) timed: Nanos,
     pub(crate) wake: Arc<Bell>,
     /// Until when another thread sleeps in a call if nothing arrives; 0: none does.
     pub(crate) sleeps_until: Nanos,
@@ -198,6 +200,7 @@ impl Port {
             polls: 0,
             untimed: 0,
             unpolled: 0,
+            timed: 0,
             wake: Arc::new(Bell::new().map_err(short)?),
             sleeps_until: 0,
             nodes: Vec::new(),
@@ -265,9 +268,6 @@ impl Port {
 
     /// The same for a program that reads no events any more.
     pub(crate) fn finish(&mut self) {
-        let mut linger = Linger::new(Instant::now());
-        while self.is_under_way() && linger.goes_on(Instant::now()) {
-            self.poll();
         self.linger(|port| {
             // They are no reason to wait.
             port.events.clear();
@@ -278,6 +278,9 @@ impl Port {
 
     /// Goes on with what is under way as long as that leads somewhere; with `each` after each look.
     pub(crate) fn linger(&mut self, each: impl Fn(&mut Self)) {
+        let mut linger = Linger::new(Instant::now());
+        while self.is_under_way() && linger.goes_on(Instant::now()) {
+            self.poll();
             each(self);
             self.tend(true);
             self.net.flush();

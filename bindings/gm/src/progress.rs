@@ -28,6 +28,9 @@ const BYTES_AT_ONCE: usize = 3 * PART;
 /// Polls that found nothing from one look at the clock to the next.
 const LOOKS: u32 = 8;
 
+/// Where polls are further apart, each looks at the clock: what is due would be late otherwise.
+const SELDOM_POLLED: Nanos = 50_000;
+
 /// A program that has events waiting is busy with them. Of the calls that take one, one in so many
 /// polls, so that peers don't starve meanwhile.
 const SELDOM: u32 = 16;
@@ -90,20 +93,33 @@ impl Port {
         // What has come may be about to be answered: that goes first.
         self.untimed += 1;
         if self.untimed >= if found == 0 { LOOKS } else { 2 * LOOKS } {
-            self.untimed = 0;
-            let now = self.net.now();
-            self.net.run_timers(now);
-            self.ring_alarms(now);
-            if now - self.looked >= HOUSEKEEPING {
-                self.looked = now;
-                self.keep_house(now);
-            }
+            self.look_at_clock();
         }
         // The program goes first, unless somebody waits.
         if (busy || self.urgent || self.events.is_empty()) && !self.stirred.is_empty() {
             self.tend(found == 0 && self.events.is_empty());
         }
         self.net.flush();
+    }
+
+    /// Does what is due by now.
+    fn look_at_clock(&mut self) {
+        let now = self.net.now();
+        // More than so many are no count: a poll before has asked for this look.
+        let polls = if self.untimed > 2 * LOOKS { 1 } else { self.untimed };
+        let is_seldom = now - self.timed > Nanos::from(polls) * SELDOM_POLLED;
+        self.timed = now;
+        self.untimed = 0;
+        if is_seldom {
+            // The next call polls, events or not, and looks, too.
+            (self.untimed, self.unpolled) = (2 * LOOKS, SELDOM);
+        }
+        self.net.run_timers(now);
+        self.ring_alarms(now);
+        if now - self.looked >= HOUSEKEEPING {
+            self.looked = now;
+            self.keep_house(now);
+        }
     }
 
     /// Takes the datagrams that have come.
