@@ -8,7 +8,7 @@ use crate::port::Port;
 use crate::settings::Settings;
 use lapis_adapters::bell::Bell;
 use lapis_core::lock::{Exclusive, ExclusiveGuard};
-use lapis_core::sync::Arc;
+use lapis_core::sync::{Arc, AtomicU32, Ordering};
 use std::ffi::c_void;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Ports that are open, by the address of their handle: at the program's end they go on with what
 /// is under way.
 static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// How many ports were closed.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
 
 /// How long the end of the program waits for other threads to leave a port.
 const IN_A_CALL: Duration = Duration::from_millis(20);
@@ -93,11 +96,25 @@ impl Handle {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&handle.addr())
     }
 
+    /// How many ports were closed so far, for [`is_open_since`](Self::is_open_since).
+    pub(crate) fn closed_so_far() -> u32 {
+        CLOSED.load(Ordering::Relaxed)
+    }
+
+    /// Whether a port that was open when so many had been closed is open still: the function of the
+    /// program's that has just run may have closed it.
+    #[inline]
+    pub(crate) fn is_open_since(handle: *mut Self, closed: u32) -> bool {
+        // Ports that other threads close are others.
+        closed == Self::closed_so_far() || Self::is_open(handle)
+    }
+
     /// Ends a port.
     ///
     /// # Safety
     /// The handle came from [`open`](Self::open), and nobody uses it any more.
     pub(crate) unsafe fn close(handle: *mut Self) {
+        CLOSED.fetch_add(1, Ordering::Relaxed);
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
         // SAFETY: it is what `of` made of a box, and nobody uses it any more.
         let handle = unsafe { Box::from_raw(handle) };

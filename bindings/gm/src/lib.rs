@@ -45,6 +45,8 @@ mod wire;
 mod wish;
 
 #[cfg(test)]
+mod export_tests;
+#[cfg(test)]
 mod lane_tests;
 #[cfg(test)]
 mod late_tests;

@@ -1,4 +1,4 @@
-//! Ports that the time-out closes.
+//! Ports that the time-out closes, or their own program's functions.
 
 mod common;
 
@@ -14,4 +14,13 @@ fn a_port_of_gm_1_ends_when_no_buffer_comes() {
     let done = lapis_testing::run(command).expect(0);
     assert_eq!(done.out, "done\n");
     assert!(done.err.contains("port 2 of board 0 is closed"), "{}", done.err);
+}
+
+#[test]
+fn what_closes_its_port_is_the_last_to_run() {
+    let daemon = Daemon::start("closes");
+    let mut command = daemon.command("left", &compile("closes"), &[]);
+    // A port that was freed would be taken for another process's, which is said.
+    command.env("MALLOC_PERTURB_", "165");
+    assert_eq!(lapis_testing::run(command).expect_quiet(0).out, "done\n");
 }

@@ -237,9 +237,14 @@ unsafe fn run_callbacks(p: *mut Handle) {
     let mut all = unsafe { with(p, VecDeque::new(), take) };
     for due in all.drain(..) {
         // SAFETY: no lock is held; the program vouches for its functions.
+    let closed = Handle::closed_so_far();
         unsafe { Work::Ended(due).run(p) };
     }
     // Not to the port, which a callback may have closed.
+        if !Handle::is_open_since(p, closed) {
+            // The others would be handed memory that is no port any more.
+            break;
+        }
     SPARE.set(all);
 }
 
@@ -250,8 +255,12 @@ unsafe fn run_callbacks(p: *mut Handle) {
 unsafe fn run_alarms(p: *mut Handle) {
     // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let now = unsafe { with(p, 0, |inner| inner.port.net.now()) };
-    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
-    while let Some(alarm) = unsafe { with(p, None, |inner| inner.port.due_alarm(now)) } {
+    let closed = Handle::closed_so_far();
+    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself, and what has run
+    // has not closed it.
+    while Handle::is_open_since(p, closed)
+        && let Some(alarm) = unsafe { with(p, None, |inner| inner.port.due_alarm(now)) }
+    {
         // SAFETY: no lock is held; the program vouches for its functions.
         unsafe { Work::Alarm(alarm).run(p) };
     }
