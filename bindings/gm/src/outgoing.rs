@@ -8,7 +8,7 @@ use crate::net::Bytes;
 use crate::port::Port;
 use crate::stream::{COPIED, InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
-use crate::wish::{NODE_BITS, Wish, too_long_a_datagram, unsound};
+use crate::wish::{Wish, too_long_a_datagram, unsound};
 use lapis_core::reliable::Channel;
 
 impl Port {
@@ -367,12 +367,13 @@ impl Port {
         if !self.take_token(teller, 0, (node, port)) {
             return;
         }
-        if node >> NODE_BITS != 0 {
-            return self.complete(teller, Status::SendTargetNodeUnreachable, 0, (node, port));
+        // What a message without bytes needs to be sound is a target.
+        if let Some(status) = unsound(&Wish { op: Op::Put { address: 0 }, local: 0, len: 0, ..*wish }) {
+            return self.complete(teller, status, 0, (node, port));
         }
         self.send_bundle();
         let peer = self.peer(node, port);
-        let stream = &mut self.peers[peer].out[priority as usize & 1];
+        let stream = &mut self.peers[peer].out[priority as usize];
         if stream.paused {
             stream.paused = false;
             if !go_on {

@@ -1,7 +1,7 @@
 //! Buffers, events, alarms, sleep.
 
 use super::with;
-use crate::abi::{Event, MAX_SIZE, kind};
+use crate::abi::{Event, MAX_SIZE, MIN_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm, SET};
 use crate::events::Due;
 use crate::events::Pending;
@@ -61,16 +61,18 @@ pub unsafe extern "C" fn gm_provide_receive_buffer_with_tag(
     priority: c_uint,
     tag: c_uint,
 ) {
-    if size > MAX_SIZE || priority > 1 || buffer.is_null() {
+    let sizes = MIN_SIZE..=MAX_SIZE;
+    let (true, true, Ok(tag)) = (sizes.contains(&size), priority < 2 && !buffer.is_null(), u8::try_from(tag))
+    else {
         tracing::error!(
             target: "lapis::gm",
-            "gm_provide_receive_buffer: no buffer can be of size {size} and priority {priority}, or it is NULL"
+            "gm_provide_receive_buffer: no buffer can be of size {size}, priority {priority} and tag {tag}, or it is NULL"
         );
         return;
-    }
+    };
     let at = buffer.expose_provenance() as u64;
     // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
-    unsafe { with(p, (), |inner| inner.port.provide(at, size, priority, tag as u8)) }
+    unsafe { with(p, (), |inner| inner.port.provide(at, size, priority, tag)) }
 }
 
 /// The next event; GM_NO_RECV_EVENT if there is none. It stays until the next call of this kind.
@@ -235,16 +237,16 @@ unsafe fn run_callbacks(p: *mut Handle) {
     let take = |inner: &mut Inner| std::mem::replace(&mut inner.port.announced, spare);
     // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let mut all = unsafe { with(p, VecDeque::new(), take) };
+    let closed = Handle::closed_so_far();
     for due in all.drain(..) {
         // SAFETY: no lock is held; the program vouches for its functions.
-    let closed = Handle::closed_so_far();
         unsafe { Work::Ended(due).run(p) };
-    }
-    // Not to the port, which a callback may have closed.
         if !Handle::is_open_since(p, closed) {
             // The others would be handed memory that is no port any more.
             break;
         }
+    }
+    // Not to the port, which a callback may have closed.
     SPARE.set(all);
 }
 
