@@ -208,6 +208,8 @@ impl Process {
         let last = self.raise(mine, peer, TAIL, copied)?;
         let mut state = self.segbufs.lock();
         let end = state.end(number)?;
+        // A program need not ask how many have been: so that no more are kept than are under way.
+        end.count_copied(|handle| self.order.complete(handle));
         end.under_way.push_back(copied);
         end.last = end.last.max(last);
         Ok(())
@@ -258,10 +260,7 @@ impl Process {
         self.check_state()?;
         let mut state = self.segbufs.lock();
         let (end, _) = state.connected(number, true)?;
-        while end.under_way.front().is_some_and(|handle| self.order.complete(*handle)) {
-            end.under_way.pop_front();
-            end.sent += 1;
-        }
+        end.count_copied(|handle| self.order.complete(handle));
         Ok((end.sent, end.mine.segments))
     }
 

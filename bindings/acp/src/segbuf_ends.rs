@@ -35,6 +35,16 @@ pub(crate) struct End {
     pub(crate) last: u64,
 }
 
+impl End {
+    /// Source: counts the segments whose data have been copied, as `copied` tells by their accesses.
+    pub(crate) fn count_copied(&mut self, copied: impl Fn(u64) -> bool) {
+        while self.under_way.front().is_some_and(|handle| copied(*handle)) {
+            self.under_way.pop_front();
+            self.sent += 1;
+        }
+    }
+}
+
 /// The ends that this process has.
 #[derive(Default)]
 pub(crate) struct Segbufs {

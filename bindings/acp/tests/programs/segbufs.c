@@ -1,11 +1,15 @@
 /*
  * Segmented buffers: everybody sends to the next process by two buffers of different shape at once,
- * faster than the other one reads; segments come whole and in order.
+ * faster than the other one reads; segments come whole and in order, and the memory that they take
+ * does not grow with their number.
  * tasks: 3
  */
 #include "acheck.h"
+#include <malloc.h>
+#include <sched.h>
 
 #define ROUNDS 300
+#define MANY 20000
 
 static const size_t sizes[2] = {64, 5000}, counts[2] = {1, 4};
 
@@ -23,6 +27,43 @@ static void alone(void)
         FAILS(0, EINVAL, (intptr_t)acp_create_src_segbuf(other, memory, 0, 8));
         FAILS(0, EFAULT, (intptr_t)acp_create_src_segbuf(other, NULL, 8, 8));
     }
+}
+
+static size_t allocated(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* A source that asks for nothing but room, and a destination that asks for nothing but segments. */
+static void many(int next, int before)
+{
+    uint64_t out[16], in[16];
+    acp_segbuf_t src = acp_create_src_segbuf(next, out, 8, 16);
+    acp_segbuf_t dst = acp_create_dst_segbuf(before, in, 8, 16);
+    OK(acp_connect_segbuf(src));
+    OK(acp_connect_segbuf(dst));
+    size_t taken = 0;
+    for (int sent = 0, got = 0; sent < MANY || got < MANY;) {
+        if (sent < MANY && acp_isready_segbuf(src) == 0) {
+            out[sent % 16] = sent;
+            OK(acp_ack_segbuf(src));
+            if (++sent == MANY / 2)
+                taken = allocated();
+        } else
+            sched_yield();
+        if (acp_isacked_segbuf(dst) == 0) {
+            GIVES(got, in[got % 16]);
+            OK(acp_ready_segbuf(dst));
+            got++;
+        }
+    }
+    /* Not even 8 bytes for each of those since. */
+    CHECK(allocated() < taken + 4 * MANY);
+    OK(acp_disconnect_segbuf(src));
+    OK(acp_disconnect_segbuf(dst));
+    OK(acp_free_segbuf(src));
+    OK(acp_free_segbuf(dst));
 }
 
 int main(int argc, char **argv)
@@ -125,6 +166,8 @@ int main(int argc, char **argv)
     dst[0] = acp_create_dst_segbuf(before, memory + 32, 8, 2);
     FAILS(1, EINVAL, acp_connect_segbuf(src[0]));
     FAILS(1, EINVAL, acp_connect_segbuf(dst[0]));
+    OK(acp_sync());
+    many(next, before);
     OK(acp_sync());
     OK(acp_finalize());
     return 0;
