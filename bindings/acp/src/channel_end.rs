@@ -17,43 +17,50 @@ pub(crate) enum Arrival {
 /// and memory.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
-    /// The number of the first of `requests`, which is there.
-    first: u64,
-    requests: VecDeque<Option<(u64, Span)>>,
+    /// In the order of numbers, some of which may be missing.
+    requests: VecDeque<(u64, u64, Span)>,
 }
 
 impl Open {
     /// Numbers come in ascending order.
     #[inline(always)]
     pub(crate) fn insert(&mut self, number: u64, request: u64, bytes: Span) {
-        if self.requests.is_empty() {
-            self.first = number;
-        }
-        while self.first + (self.requests.len() as u64) < number {
-            self.requests.push_back(None);
-        }
-        self.requests.push_back(Some((request, bytes)));
+        self.requests.push_back((number, request, bytes));
     }
 
     #[inline(always)]
     fn place(&self, number: u64) -> Option<usize> {
-        usize::try_from(number.checked_sub(self.first)?).ok()
+        let (first, ..) = self.requests.front()?;
+        // Mostly none is missing.
+        let at = usize::try_from(number.checked_sub(*first)?).ok()?;
+        match self.requests.get(at) {
+            Some(open) if open.0 == number => Some(at),
+            _ => self.search(number),
+        }
+    }
+
+    #[cold]
+    fn search(&self, number: u64) -> Option<usize> {
+        self.requests.binary_search_by_key(&number, |open| open.0).ok()
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, number: u64) -> Option<(u64, Span)> {
-        *self.requests.get(self.place(number)?)?
+        let (_, request, bytes) = *self.requests.get(self.place(number)?)?;
+        Some((request, bytes))
     }
 
     #[inline(always)]
     pub(crate) fn remove(&mut self, number: u64) -> Option<(u64, Span)> {
         let at = self.place(number)?;
-        let request = self.requests.get_mut(at)?.take();
-        while let Some(None) = self.requests.front() {
-            self.requests.pop_front();
-            self.first += 1;
-        }
-        request
+        let (_, request, bytes) = if at == 0 { self.requests.pop_front() } else { self.take_out(at) }?;
+        Some((request, bytes))
+    }
+
+    /// One that has overtaken others, of which there are few.
+    #[cold]
+    fn take_out(&mut self, at: usize) -> Option<(u64, u64, Span)> {
+        self.requests.remove(at)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -62,8 +69,7 @@ impl Open {
 
     /// The requests of messages from a number on.
     pub(crate) fn from(&self, number: u64) -> Vec<u64> {
-        let numbered = (self.first..).zip(&self.requests);
-        numbered.filter(|(at, _)| *at >= number).filter_map(|(_, open)| Some((*open)?.0)).collect()
+        self.requests.iter().filter(|open| open.0 >= number).map(|open| open.1).collect()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -334,4 +340,38 @@ pub(crate) unsafe fn fill((address, room): Span, data: *const u8, len: usize) ->
         }
     }
     len as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_lasts_keeps_no_room_for_those_that_overtake_it() {
+        let mut open = Open::default();
+        open.insert(7, 700, (70, 7));
+        for number in 8..10_000 {
+            open.insert(number, 100 * number, (1, number));
+            assert_eq!(open.get(number), Some((100 * number, (1, number))));
+            assert_eq!(open.remove(number), Some((100 * number, (1, number))));
+        }
+        // Numbers between were nobody's.
+        open.insert(1_000_000, 5, (5, 5));
+        open.insert(1_000_001, 6, (6, 6));
+        assert!(open.requests.len() == 3 && open.requests.capacity() < 100, "{}", open.requests.len());
+        let got = [6, 7, 8, 999_999, 1_000_000, 1_000_001, 1_000_002].map(|number| open.get(number));
+        assert_eq!(
+            got.map(|open| open.map(|open| open.0)),
+            [None, Some(700), None, None, Some(5), Some(6), None]
+        );
+        assert_eq!((open.from(0), open.from(8)), (vec![700, 5, 6], vec![5, 6]));
+        assert_eq!(open.remove(1_000_000), Some((5, (5, 5))));
+        assert_eq!(
+            (open.remove(1_000_000), open.remove(7), open.remove(7)),
+            (None, Some((700, (70, 7))), None)
+        );
+        assert_eq!((open.get(1_000_001), open.is_empty()), (Some((6, (6, 6))), false));
+        open.clear();
+        assert!(open.is_empty() && open.get(1_000_001).is_none() && open.remove(7).is_none());
+    }
 }
