@@ -198,6 +198,11 @@ fn keys_that_several_change_at_once_are_neither_lost_nor_torn() {
 }
 
 #[test]
+fn a_walk_through_a_set_meets_what_stays_once_whatever_others_change() {
+    succeeds("walked");
+}
+
+#[test]
 fn segments_come_whole_and_in_order() {
     succeeds("segbufs");
 }

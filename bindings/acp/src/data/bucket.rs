@@ -139,6 +139,17 @@ impl Bucket<'_> {
         data.extend(self.process.near_bytes(entry.at + BYTES + padded(entry.key), self.value(entry))?);
         Ok(data)
     }
+
+    /// All elements with key and value, one behind the other.
+    pub(super) fn all(&self, slot: u64) -> Result<Vec<u8>> {
+        let (mut at, mut all) = (self.first, Vec::new());
+        for _ in 0..self.elements {
+            let entry = self.entry(at)?;
+            Found { data: self.bytes(entry)?, ..self.found(entry, slot) }.put(&mut all);
+            at = entry.next;
+        }
+        Ok(all)
+    }
 }
 
 /// A bucket that others can't change until this is dropped.

@@ -378,7 +378,9 @@ impl Process {
         })
     }
 
-    /// Shows `f` a table's elements with their bytes. They stay where they are.
+    /// Shows `f` a table's elements with their bytes. They stay where they are. The elements of a
+    /// bucket are read at once, so that what others insert and remove meanwhile neither ends this
+    /// nor has it meet an element twice.
     pub(super) fn each_of_table(
         &self,
         kind: Kind,
@@ -386,14 +388,14 @@ impl Process {
         table: u64,
         mut f: impl FnMut(&Found) -> Result,
     ) -> Result {
-        let mut order = Order { extra: 1, ..of.order(kind, Task::Next, table) };
+        let mut order = of.order(kind, Task::Bucket, table);
         loop {
-            let found = self.on_table(&order)?;
-            if found.elem == 0 {
+            let bucket = self.on_table(&order)?;
+            if !bucket.done {
                 return Ok(());
             }
-            f(&found)?;
-            (order.slot, order.elem) = (found.slot, found.elem);
+            bucket.all()?.iter().try_for_each(&mut f)?;
+            order.slot = bucket.slot + 1;
         }
     }
 

@@ -21,6 +21,7 @@ impl Process {
             Task::Next => self.next_near(order, patience),
             Task::Take => self.take_near(order, patience),
             Task::Clear => self.clear_near(order, patience),
+            Task::Bucket => self.bucket_near(order, patience),
         }
     }
 
@@ -126,18 +127,24 @@ impl Process {
                 if at == 0 {
                     return Ok(None);
                 }
-                let entry = bucket.entry(at)?;
-                let mut found = bucket.found(entry, slot);
-                if order.extra > 0 {
-                    found.data = bucket.bytes(entry)?;
-                }
-                Ok(Some(found))
+                Ok(Some(bucket.found(bucket.entry(at)?, slot)))
             })
         };
         let mut elem = order.elem;
         for slot in order.slot..table.slots {
             if let Some(found) = after(slot, std::mem::take(&mut elem))? {
                 return Ok(found);
+            }
+        }
+        Ok(Found::default())
+    }
+
+    fn bucket_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let table = self.table(order)?;
+        for slot in order.slot..table.slots {
+            let data = self.look((table, slot), patience, |bucket| bucket.all(slot))?;
+            if !data.is_empty() {
+                return Ok(Found { slot, done: true, data, ..Found::default() });
             }
         }
         Ok(Found::default())
