@@ -203,6 +203,11 @@ fn a_walk_through_a_set_meets_what_stays_once_whatever_others_change() {
 }
 
 #[test]
+fn one_element_is_spliced_whatever_others_do_behind_it() {
+    succeeds("spliced");
+}
+
+#[test]
 fn segments_come_whole_and_in_order() {
     succeeds("segbufs");
 }

@@ -121,23 +121,30 @@ impl Process {
     /// Moves elements, from one to before another, to before an element of a list.
     pub(crate) fn splice_lists(&self, to: ListIt, start: ListIt, end: ListIt) -> Result {
         one_list(start, end)?;
+        self.splice(to, start, |_| Ok(end.elem))
+    }
+
+    /// The same; which element is the end is found out while nobody else changes the list.
+    fn splice(&self, to: ListIt, start: ListIt, end: impl Fn(&HeldList<'_>) -> Result<u64>) -> Result {
         if to.list == start.list {
-            return self.splice_within(to, start.elem, end.elem);
+            let held = self.hold_list(to.list)?;
+            let end = end(&held)?;
+            return self.splice_within(held, to, (start.elem, end));
         }
         let [mut held, mut from] = self.hold_lists([to.list, start.list])?;
         if to.elem != to.list {
             self.element(held.body[NUMBER], to.elem)?;
         }
-        let (chain, before) = self.chain(&from, start.elem, end.elem)?;
+        let end = end(&from)?;
+        let (chain, before) = self.chain(&from, start.elem, end)?;
         if chain.is_empty() {
             return Ok(());
         }
-        self.unlink(&mut from, (before, end.elem), chain.len() as u64)?;
+        self.unlink(&mut from, (before, end), chain.len() as u64)?;
         self.link_chain(&mut held, to.elem, &chain)
     }
 
-    fn splice_within(&self, to: ListIt, start: u64, end: u64) -> Result {
-        let mut held = self.hold_list(to.list)?;
+    fn splice_within(&self, mut held: HeldList<'_>, to: ListIt, (start, end): (u64, u64)) -> Result {
         if to.elem != to.list {
             self.element(held.body[NUMBER], to.elem)?;
         }
@@ -164,8 +171,7 @@ impl Process {
 
     /// Moves one element to before another one.
     pub(crate) fn splice_list(&self, to: ListIt, from: ListIt) -> Result {
-        let next = self.step_list(from, 1)?;
-        self.splice_lists(to, from, next)
+        self.splice(to, from, |held| Ok(self.element(held.body[NUMBER], from.elem)?.next))
     }
 
     /// Copies a part of a list to before an element; gives the first copy, or that element.
