@@ -288,3 +288,13 @@ fn examples_print_the_same_in_c_and_in_rust() {
         prints(&program, name, &expected);
     }
 }
+    // Eight times this is 0, and one more is 8, for those who don't count the carry.
+    let endless = Global::<u64>::of_address(memory.first().address()).slice(1 << 61);
+    assert_eq!(job.read_all(endless), Err(Error::Address));
+    assert_eq!(job.copy(endless, endless, After::Nothing).err(), Some(Error::Address));
+    assert_eq!(endless.cast::<u32>().err(), Some(Error::Size));
+    let longer = endless.first().slice(u64::MAX);
+    assert_eq!(
+        (longer.part(1 << 61, 1).err(), longer.at(1 << 61).err()),
+        (Some(Error::Size), Some(Error::Size))
+    );

@@ -144,7 +144,10 @@ impl<T: Plain> GlobalSlice<T> {
         if from > self.len || len > self.len - from {
             return Err(Error::Size);
         }
-        Ok(Self { address: self.address + from * size_of::<T>() as u64, len, marker: PhantomData })
+        // A length that no memory has may be in a slice all the same.
+        let offset = from.checked_mul(size_of::<T>() as u64);
+        let address = offset.and_then(|offset| self.address.checked_add(offset)).ok_or(Error::Size)?;
+        Ok(Self { address, len, marker: PhantomData })
     }
 
     /// The same bytes as values of another type.
@@ -152,15 +155,17 @@ impl<T: Plain> GlobalSlice<T> {
     /// # Errors
     /// [`Error::Size`]: the length is no multiple of the new type's.
     pub fn cast<U: Plain>(self) -> Result<GlobalSlice<U>> {
-        let (bytes, width) = (self.bytes(), size_of::<U>() as u64);
+        let bytes = self.len.checked_mul(size_of::<T>() as u64).ok_or(Error::Size)?;
+        let width = size_of::<U>() as u64;
         if width == 0 || !bytes.is_multiple_of(width) {
             return Err(Error::Size);
         }
         Ok(GlobalSlice { address: self.address, len: bytes / width, marker: PhantomData })
     }
 
+    /// How many bytes these are; more than any memory has if that is no number.
     pub(super) fn bytes(self) -> u64 {
-        self.len * size_of::<T>() as u64
+        self.len.saturating_mul(size_of::<T>() as u64)
     }
 }
 
