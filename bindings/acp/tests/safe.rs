@@ -230,6 +230,53 @@ fn who_awaits_an_access_hears_that_its_process_was_stopped() {
     assert!(end.stdout().contains("awaited: Err(Peer)"), "{}", end.stdout());
 }
 
+/// Operations that end while a copy from a process that is stopped goes on. Each has its result in a
+/// heap which has no room for all of them.
+fn drop_operations_behind_a_copy(job: &acp::Job) -> acp::Result<()> {
+    const HEAP: usize = 1 << 16;
+    let mine = job.register(vec![7_u64; 4])?;
+    let all = job.exchange(mine.global().first())?;
+    let pids = job.exchange(std::process::id())?;
+    job.sync()?;
+    if job.rank() == 0 {
+        // SAFETY: signals to the other task of this job, which goes on afterwards.
+        let signal = |signal| assert_eq!(unsafe { libc::kill(pids[1] as i32, signal) }, 0);
+        signal(libc::SIGSTOP);
+        let copied = job.copy(mine.global().part(0, 1)?, all[1].slice(1), After::Nothing)?;
+        let begun = (0..HEAP / 8).try_for_each(|_| {
+            // By way of memory that is mapped, and of memory that was registered.
+            drop(job.begin_add(job.starter(0)?.cast::<u64>()?.at(0)?, 1, After::Nothing)?);
+            drop(job.begin_add(mine.global().at(3)?, 1, After::Nothing)?);
+            Ok(())
+        });
+        assert!(!copied.is_complete());
+        signal(libc::SIGCONT);
+        begun?;
+        copied.wait()?;
+        assert_eq!(job.read(mine.global().at(3)?)?, 7 + HEAP as u64 / 8);
+    }
+    job.sync()
+}
+
+#[test]
+#[ignore = "a task of the job that `results_that_nobody_waits_for_are_freed` starts"]
+fn a_task_that_drops_operations() {
+    let job = acp::with_memory(4096, 1 << 16).expect("a job");
+    drop_operations_behind_a_copy(&job).expect("memory for each result");
+    job.finalize().expect("the end");
+}
+
+#[test]
+fn results_that_nobody_waits_for_are_freed() {
+    let program = std::env::current_exe().expect("this program");
+    for transport in transports() {
+        let job = ["a_task_that_drops_operations", "--exact", "--ignored", "--nocapture", "--test-threads=1"]
+            .iter()
+            .fold(Job::of(2), |job, arg| job.arg(arg));
+        job.env("LAPIS_TRANSPORT", transport).run(&program).success();
+    }
+}
+
 #[test]
 fn a_job_of_one_tells_what_is_wrong() {
     let job = acp::init().expect("a job of one");
@@ -241,6 +288,16 @@ fn a_job_of_one_tells_what_is_wrong() {
     assert_eq!(memory.part(8, 3).err(), Some(Error::Size));
     assert_eq!(memory.cast::<u64>().err(), Some(Error::Size));
     assert_eq!(memory.cast::<u32>().map(acp::GlobalSlice::len), Ok(5));
+    // Eight times this is 0, and one more is 8, for those who don't count the carry.
+    let endless = Global::<u64>::of_address(memory.first().address()).slice(1 << 61);
+    assert_eq!(job.read_all(endless), Err(Error::Address));
+    assert_eq!(job.copy(endless, endless, After::Nothing).err(), Some(Error::Address));
+    assert_eq!(endless.cast::<u32>().err(), Some(Error::Size));
+    let longer = endless.first().slice(u64::MAX);
+    assert_eq!(
+        (longer.part(1 << 61, 1).err(), longer.at(1 << 61).err()),
+        (Some(Error::Size), Some(Error::Size))
+    );
     assert_eq!(job.alloc::<u8>(1, 1).err(), Some(Error::Rank));
     assert_eq!(job.alloc::<u64>(u64::MAX, 0).err(), Some(Error::Size));
     assert_eq!(job.alloc::<u64>(1 << 50, 0).err(), Some(Error::Memory));
@@ -288,13 +345,3 @@ fn examples_print_the_same_in_c_and_in_rust() {
         prints(&program, name, &expected);
     }
 }
-    // Eight times this is 0, and one more is 8, for those who don't count the carry.
-    let endless = Global::<u64>::of_address(memory.first().address()).slice(1 << 61);
-    assert_eq!(job.read_all(endless), Err(Error::Address));
-    assert_eq!(job.copy(endless, endless, After::Nothing).err(), Some(Error::Address));
-    assert_eq!(endless.cast::<u32>().err(), Some(Error::Size));
-    let longer = endless.first().slice(u64::MAX);
-    assert_eq!(
-        (longer.part(1 << 61, 1).err(), longer.at(1 << 61).err()),
-        (Some(Error::Size), Some(Error::Size))
-    );

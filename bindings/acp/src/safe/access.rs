@@ -98,6 +98,8 @@ pub struct Fetch<'job, T: Word> {
     access: Access<'job>,
     /// The place of the result, in this process's heap.
     result: u64,
+    /// It ended in the call that began it, so that the handle is that of an earlier access.
+    ended: bool,
     marker: PhantomData<fn() -> T>,
 }
 
@@ -142,7 +144,7 @@ impl<T: Word> Drop for Fetch<'_, T> {
     fn drop(&mut self) {
         let Access { process, handle, .. } = self.access;
         // The result may still come: then the few bytes stay as they are until the job ends.
-        if process.order.complete(handle) {
+        if self.ended || process.order.has_ended(handle) {
             let _ = process.free(self.result);
         }
     }
@@ -241,12 +243,14 @@ impl Job {
         let result = self.process.allocate(8, self.rank())?;
         let width = size_of::<T>() as u32;
         let atomic = Atomic { operator, width, operand: operand.into(), compare: compare.into() };
-        let begun = self.process.atomic(result, place.address, atomic, after.handle());
+        let (address, order) = (place.address, after.handle());
+        let at_once = self.process.atomic_at_once(result, address, atomic, order);
+        let begun = at_once.map_or_else(|| self.process.begin_atomic(result, address, atomic, order), Ok);
         let handle = begun.inspect_err(|_| {
             let _ = self.process.free(result);
         })?;
         let access = Access { process: self.process, handle, marker: PhantomData };
-        Ok(Fetch { access, result, marker: PhantomData })
+        Ok(Fetch { access, result, ended: at_once.is_some(), marker: PhantomData })
     }
 }
 
