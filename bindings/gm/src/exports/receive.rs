@@ -258,11 +258,10 @@ unsafe fn run_alarms(p: *mut Handle) {
     // SAFETY: `p` is NULL or a port that is open: this call asks for that itself.
     let now = unsafe { with(p, 0, |inner| inner.port.net.now()) };
     let closed = Handle::closed_so_far();
-    // SAFETY: `p` is NULL or a port that is open: this call asks for that itself, and what has run
-    // has not closed it.
-    while Handle::is_open_since(p, closed)
-        && let Some(alarm) = unsafe { with(p, None, |inner| inner.port.due_alarm(now)) }
-    {
+    while Handle::is_open_since(p, closed) {
+        // SAFETY: `p` is NULL or a port that is open: this call asks for that itself, and what has
+        // run has not closed it.
+        let Some(alarm) = (unsafe { with(p, None, |inner| inner.port.due_alarm(now)) }) else { return };
         // SAFETY: no lock is held; the program vouches for its functions.
         unsafe { Work::Alarm(alarm).run(p) };
     }
