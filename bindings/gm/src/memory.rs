@@ -12,9 +12,14 @@ struct Region {
     count: u32,
 }
 
-/// Registered ranges, by the address of their first byte that others use.
+/// Registered ranges.
 #[derive(Debug, Default)]
-pub(crate) struct Regions(BTreeMap<u64, Vec<Region>>);
+pub(crate) struct Regions {
+    /// By the address of their first byte that others use.
+    by_start: BTreeMap<u64, Vec<Region>>,
+    /// None is longer: what begins further away than this does not reach an address.
+    longest: u64,
+}
 
 impl Regions {
     /// Adds a range. False: it wraps around.
@@ -28,24 +33,28 @@ impl Regions {
             return false;
         }
         let shift = own.wrapping_sub(at);
-        let here = self.0.entry(at).or_default();
+        let here = self.by_start.entry(at).or_default();
         match here.iter_mut().find(|region| region.len == len && region.shift == shift) {
             Some(region) => region.count += 1,
             None => here.push(Region { len, shift, count: 1 }),
         }
+        self.longest = self.longest.max(len);
         true
     }
 
     /// Takes the range that others reach at `at` out again. False: it was not there.
     pub(crate) fn remove(&mut self, at: u64, len: u64) -> bool {
-        let Some(here) = self.0.get_mut(&at) else { return false };
+        let Some(here) = self.by_start.get_mut(&at) else { return false };
         let Some(index) = here.iter().position(|region| region.len == len) else { return false };
         here[index].count -= 1;
         if here[index].count == 0 {
             here.swap_remove(index);
         }
         if here.is_empty() {
-            self.0.remove(&at);
+            self.by_start.remove(&at);
+        }
+        if self.by_start.is_empty() {
+            self.longest = 0;
         }
         true
     }
@@ -61,18 +70,31 @@ impl Regions {
         shifts.find(|shift| self.reaches(at, end, *shift)).map(|shift| at.wrapping_add(shift))
     }
 
+    /// Regions that may reach an address, with their first addresses: the nearest ones first.
+    fn near(&self, at: u64) -> impl Iterator<Item = (u64, &Region)> {
+        let before = self.by_start.range(at.saturating_sub(self.longest)..=at).rev();
+        before.flat_map(|(start, here)| here.iter().map(move |region| (*start, region)))
+    }
+
     /// Regions that the byte at an address belongs to, with their first addresses.
     fn covering(&self, at: u64) -> impl Iterator<Item = (u64, &Region)> {
-        let before = self.0.range(..=at);
-        let all = before.flat_map(|(start, here)| here.iter().map(move |region| (*start, region)));
-        all.filter(move |(start, region)| at - start < region.len)
+        self.near(at).filter(move |(start, region)| at - start < region.len)
     }
 
     fn reaches(&self, at: u64, end: u64, shift: u64) -> bool {
         let mut reached = at;
         while reached < end {
-            let same = self.covering(reached).filter(|(_, region)| region.shift == shift);
-            let Some(furthest) = same.map(|(start, region)| start + region.len).max() else { return false };
+            // Mostly the first one goes far enough, and the others need not be looked at.
+            let mut furthest = reached;
+            for (start, region) in self.covering(reached).filter(|(_, region)| region.shift == shift) {
+                furthest = furthest.max(start + region.len);
+                if furthest >= end {
+                    return true;
+                }
+            }
+            if furthest == reached {
+                return false;
+            }
             reached = furthest;
         }
         true
@@ -130,10 +152,30 @@ mod tests {
         // Pieces that follow each other there, and not here, are no piece.
         assert!(regions.add_as(9000, 160, 10));
         assert_eq!((regions.find(155, 10), regions.find(160, 10)), (None, Some(9000)));
-        // One address of others may stand for two places: what is asked for decides.
-        assert!(regions.add_as(20, 110, 100));
-        assert_eq!((regions.find(110, 5), regions.find(110, 90)), (Some(5010), Some(20)));
+        // One address of others may stand for two places: what is asked for decides, and of those
+        // that have all of it the one that begins nearest.
+        assert!(regions.add_as(20, 110, 10));
+        assert_eq!((regions.find(110, 5), regions.find(110, 30)), (Some(20), Some(5010)));
         assert!(!regions.add_as(u64::MAX, 0, 2) && regions.remove(100, 50));
         assert_eq!(regions.find(100, 5), None);
+    }
+
+    #[test]
+    fn of_many_blocks_only_those_nearby_are_looked_at() {
+        const BLOCK: u64 = 64;
+        let mut regions = Regions::default();
+        (1..=20_000).for_each(|block| assert!(regions.add(2 * BLOCK * block, BLOCK)));
+        let last = 2 * BLOCK * 20_000;
+        assert_eq!(regions.find(last + 8, 8), Some(last + 8));
+        assert_eq!(regions.find(last - BLOCK, 8), None);
+        assert!(regions.near(last + 8).count() <= 2);
+        // One that reaches over others is found behind them.
+        assert!(regions.add(BLOCK, 10 * BLOCK));
+        assert_eq!(regions.find(7 * BLOCK, 2 * BLOCK), Some(7 * BLOCK));
+        assert!(regions.near(last + 8).count() < 10);
+        assert!(regions.remove(BLOCK, 10 * BLOCK));
+        assert_eq!(regions.find(7 * BLOCK, BLOCK), None);
+        (1..=20_000).for_each(|block| assert!(regions.remove(2 * BLOCK * block, BLOCK)));
+        assert_eq!((regions.find(last, 1), regions.longest), (None, 0));
     }
 }
