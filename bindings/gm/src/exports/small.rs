@@ -129,7 +129,11 @@ pub unsafe extern "C" fn gm_mutex_exit(mu: *mut libc::pthread_mutex_t) {
 
 /// `struct gm_mark_set`: marks are numbers of places, which know whose mark they are.
 #[derive(Debug, Default)]
-pub struct MarkSet(Vec<usize>);
+pub struct MarkSet {
+    owners: Vec<usize>,
+    /// Places that nobody has.
+    free: Vec<usize>,
+}
 
 impl MarkSet {
     /// # Safety
@@ -141,7 +145,7 @@ impl MarkSet {
         // SAFETY: a mark can be read, as this asks for. What is in one that was never made is no
         // matter.
         let place = unsafe { mark.read() };
-        self.0.get(place as usize) == Some(&mark.addr())
+        self.owners.get(place as usize) == Some(&mark.addr())
     }
 }
 
@@ -186,12 +190,11 @@ pub unsafe extern "C" fn gm_mark(set: *mut MarkSet, m: *mut c_ulong) -> c_int {
             return Status::InvalidParameter as c_int;
         };
         if !set.has(m) {
-            let free = set.0.iter().position(|owner| *owner == 0);
-            let place = free.unwrap_or_else(|| {
-                set.0.push(0);
-                set.0.len() - 1
+            let place = set.free.pop().unwrap_or_else(|| {
+                set.owners.push(0);
+                set.owners.len() - 1
             });
-            set.0[place] = m.addr();
+            set.owners[place] = m.addr();
             m.write(place as c_ulong);
         }
     }
@@ -221,7 +224,9 @@ pub unsafe extern "C" fn gm_unmark(set: *mut MarkSet, m: *mut c_ulong) {
         if let Some(set) = set.as_mut()
             && set.has(m)
         {
-            set.0[m.read() as usize] = 0;
+            let place = m.read() as usize;
+            set.owners[place] = 0;
+            set.free.push(place);
         }
     }
 }
@@ -235,7 +240,8 @@ pub unsafe extern "C" fn gm_unmark(set: *mut MarkSet, m: *mut c_ulong) {
 pub unsafe extern "C" fn gm_unmark_all(set: *mut MarkSet) {
     // SAFETY: NULL, or what the creating call made, which one thread at a time uses.
     if let Some(set) = unsafe { set.as_mut() } {
-        set.0.clear();
+        set.owners.clear();
+        set.free.clear();
     }
 }
 
@@ -433,4 +439,39 @@ pub unsafe extern "C" fn gm_zone_addr_in_zone(zone: *mut Zone, p: *mut c_void) -
     // SAFETY: NULL, or an event that the program was shown and has not asked for the next.
     let zone = unsafe { zone.as_ref() };
     zone.is_some_and(|zone| p.addr().wrapping_sub(zone.base.addr()) < zone.len).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_marks_are_used_again() {
+        // More than one could look through for each of them.
+        let mut marks = vec![c_ulong::MAX; 300_000];
+        let base = marks.as_mut_ptr();
+        let (count, mut set) = (marks.len(), MarkSet::default());
+        let set = &raw mut set;
+        // SAFETY: the marks and the set outlive the calls.
+        unsafe {
+            for at in 0..count {
+                assert_eq!(gm_mark(set, base.add(at)), 0);
+            }
+            for at in (0..count).step_by(3) {
+                gm_unmark(set, base.add(at));
+                gm_unmark(set, base.add(at));
+                assert_eq!(gm_mark_is_valid(set, base.add(at)), 0);
+            }
+            for at in (0..count).step_by(3) {
+                assert_eq!(gm_mark(set, base.add(at)), 0);
+            }
+            assert!((0..count).all(|at| gm_mark_is_valid(set, base.add(at)) == 1));
+            assert_eq!(((*set).owners.len(), (*set).free.len()), (count, 0));
+            gm_unmark(set, base);
+            gm_unmark_all(set);
+            assert!((0..count).all(|at| gm_mark_is_valid(set, base.add(at)) == 0));
+            assert_eq!((gm_mark(set, base.add(1)), gm_mark(set, base)), (0, 0));
+            assert_eq!((*base, *base.add(1)), (1, 0));
+        }
+    }
 }
