@@ -235,6 +235,7 @@ gm_status_t gm_open(struct gm_port **p, unsigned int unit, unsigned int port, co
 void gm_close(struct gm_port *p);
 void gm_exit(gm_status_t status);
 void gm_abort(void);
+/* The callback runs when the program ends, by gm_exit or otherwise; the last one first. */
 gm_status_t gm_on_exit(gm_on_exit_callback_t callback, void *arg);
 
 /* What a port is and has. */

@@ -1,6 +1,6 @@
 //! What programs link against beside messages: texts, memory, time, processes.
 
-use crate::abi::FAST_MAX;
+use crate::abi::{FAST_MAX, Status};
 use crate::texts;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::{Mutex, PoisonError};
@@ -53,35 +53,55 @@ pub extern "C" fn gm_abort() {
     std::process::abort()
 }
 
-/// A function of the program's that runs when gm_exit is called.
+/// A function of the program's that runs when it ends.
 type AtExit = (Option<unsafe extern "C" fn(c_int, *mut c_void)>, usize);
 
 static AT_EXIT: Mutex<Vec<AtExit>> = Mutex::new(Vec::new());
 
-/// Has `callback` run when the program ends by gm_exit: the last one first.
+unsafe extern "C" {
+    /// As atexit, and the function hears the exit code: see on_exit(3).
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), arg: *mut c_void) -> c_int;
+}
+
+/// Runs the function that was registered last, if one is left.
+fn run_last(status: c_int) -> bool {
+    // The lock is not held while the program's function runs: it may register another one.
+    let last = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let Some((callback, arg)) = last else { return false };
+    if let Some(callback) = callback {
+        // SAFETY: the program vouches for its function.
+        unsafe { callback(status, std::ptr::with_exposed_provenance_mut(arg)) };
+    }
+    true
+}
+
+extern "C" fn exits(code: c_int, _: *mut c_void) {
+    let status = if code == 0 { Status::Success } else { Status::Failure };
+    run_last(status as c_int);
+}
+
+/// Has `callback` run when the program ends, the last one first: with the status that gm_exit is
+/// called with, otherwise with GM_SUCCESS for exit code 0, and with GM_FAILURE for any other one.
 //= GM, gm_on_exit
 #[unsafe(no_mangle)]
 pub extern "C" fn gm_on_exit(
     callback: Option<unsafe extern "C" fn(c_int, *mut c_void)>,
     arg: *mut c_void,
 ) -> c_int {
+    // SAFETY: the function lives as long as the library, which is never unloaded while the program
+    // has use for it. It runs once for each that is registered here, each time for the last one.
+    if unsafe { on_exit(exits, std::ptr::null_mut()) } != 0 {
+        return Status::OutOfMemory as c_int;
+    }
     AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).push((callback, arg.expose_provenance()));
-    0
+    Status::Success as c_int
 }
 
 /// Ends the program: with exit code 0 for GM_SUCCESS, 1 for any other status.
 //= GM, gm_exit
 #[unsafe(no_mangle)]
 pub extern "C" fn gm_exit(status: c_int) {
-    loop {
-        // The lock is not held while the program's function runs: it may register another one.
-        let next = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let Some((callback, arg)) = next else { break };
-        if let Some(callback) = callback {
-            // SAFETY: the program vouches for its function.
-            unsafe { callback(status, std::ptr::with_exposed_provenance_mut(arg)) };
-        }
-    }
+    while run_last(status) {}
     std::process::exit((status != 0).into())
 }
 
