@@ -230,6 +230,15 @@ fn who_awaits_an_access_hears_that_its_process_was_stopped() {
     assert!(end.stdout().contains("awaited: Err(Peer)"), "{}", end.stdout());
 }
 
+/// Whether no thread of a process does anything any more.
+fn is_stopped(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it is there");
+    threads.flatten().all(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).expect("it is there");
+        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+    })
+}
+
 /// Operations that end while a copy from a process that is stopped goes on. Each has its result in a
 /// heap which has no room for all of them.
 fn drop_operations_behind_a_copy(job: &acp::Job) -> acp::Result<()> {
@@ -242,6 +251,7 @@ fn drop_operations_behind_a_copy(job: &acp::Job) -> acp::Result<()> {
         // SAFETY: signals to the other task of this job, which goes on afterwards.
         let signal = |signal| assert_eq!(unsafe { libc::kill(pids[1] as i32, signal) }, 0);
         signal(libc::SIGSTOP);
+        while !is_stopped(pids[1]) {}
         let copied = job.copy(mine.global().part(0, 1)?, all[1].slice(1), After::Nothing)?;
         let begun = (0..HEAP / 8).try_for_each(|_| {
             // By way of memory that is mapped, and of memory that was registered.

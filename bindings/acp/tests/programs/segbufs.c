@@ -10,6 +10,7 @@
 
 #define ROUNDS 300
 #define MANY 20000
+#define AT_ONCE 256
 
 static const size_t sizes[2] = {64, 5000}, counts[2] = {1, 4};
 
@@ -36,33 +37,38 @@ static size_t allocated(void)
 }
 
 /* A source that asks for nothing but room, and a destination that asks for nothing but segments. */
-static void many(int next, int before)
+static void source(void)
 {
-    uint64_t out[16], in[16];
-    acp_segbuf_t src = acp_create_src_segbuf(next, out, 8, 16);
-    acp_segbuf_t dst = acp_create_dst_segbuf(before, in, 8, 16);
-    OK(acp_connect_segbuf(src));
-    OK(acp_connect_segbuf(dst));
+    uint64_t segments[AT_ONCE];
+    acp_segbuf_t src = acp_create_src_segbuf(1, segments, 8, AT_ONCE);
     size_t taken = 0;
-    for (int sent = 0, got = 0; sent < MANY || got < MANY;) {
-        if (sent < MANY && acp_isready_segbuf(src) == 0) {
-            out[sent % 16] = sent;
-            OK(acp_ack_segbuf(src));
-            if (++sent == MANY / 2)
-                taken = allocated();
-        } else
+    OK(acp_connect_segbuf(src));
+    for (int sent = 0; sent < MANY; sent++) {
+        while (acp_isready_segbuf(src))
             sched_yield();
-        if (acp_isacked_segbuf(dst) == 0) {
-            GIVES(got, in[got % 16]);
-            OK(acp_ready_segbuf(dst));
-            got++;
-        }
+        segments[sent % AT_ONCE] = sent;
+        OK(acp_ack_segbuf(src));
+        if (sent == MANY / 2)
+            taken = allocated();
     }
     /* Not even 8 bytes for each of those since. */
     CHECK(allocated() < taken + 4 * MANY);
     OK(acp_disconnect_segbuf(src));
-    OK(acp_disconnect_segbuf(dst));
     OK(acp_free_segbuf(src));
+}
+
+static void destination(void)
+{
+    uint64_t segments[AT_ONCE];
+    acp_segbuf_t dst = acp_create_dst_segbuf(0, segments, 8, AT_ONCE);
+    OK(acp_connect_segbuf(dst));
+    for (int got = 0; got < MANY; got++) {
+        while (acp_isacked_segbuf(dst))
+            sched_yield();
+        GIVES(got, segments[got % AT_ONCE]);
+        OK(acp_ready_segbuf(dst));
+    }
+    OK(acp_disconnect_segbuf(dst));
     OK(acp_free_segbuf(dst));
 }
 
@@ -167,7 +173,11 @@ int main(int argc, char **argv)
     FAILS(1, EINVAL, acp_connect_segbuf(src[0]));
     FAILS(1, EINVAL, acp_connect_segbuf(dst[0]));
     OK(acp_sync());
-    many(next, before);
+    /* It would take long where datagrams get lost. */
+    if (getenv("LAPIS_CHAOS") == NULL && me == 0)
+        source();
+    if (getenv("LAPIS_CHAOS") == NULL && me == 1)
+        destination();
     OK(acp_sync());
     OK(acp_finalize());
     return 0;

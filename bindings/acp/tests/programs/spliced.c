@@ -35,7 +35,8 @@ int main(int argc, char **argv)
             moved.list = other;
             GIVES(1, acp_size_list(other));
             acp_splice_list(acp_begin_list(other), moved);
-            acp_splice_list(acp_begin_list(one), moved);
+            /* The end of a list is there whatever comes and goes. */
+            acp_splice_list(acp_end_list(one), moved);
             OK(ACP_ERRNO);
             moved.list = one;
             OK(acp_size_list(other));
