@@ -22,11 +22,7 @@ impl Locked<'_> {
 
     /// The same for one that is not in the table: its address names it in the message.
     #[inline(always)]
-    fn call_handler_by_address(
-        &mut self,
-        handler: u64,
-        incoming: &Incoming<'_>,
-    ) -> Option<Delivery> {
+    fn call_handler_by_address(&mut self, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
         if handler >= TABLE_END {
             return self.call_address(handler, incoming);
         }
