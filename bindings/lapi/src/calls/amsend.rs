@@ -80,22 +80,70 @@ unsafe fn send_data(
         match sent {
             InSlot::Sent => return LAPI_SUCCESS,
             InSlot::Wanted(wanted) => return attend(instance, tgt, wanted),
-            // SAFETY: the caller's promise.
-            InSlot::Unfit => unsafe {
-                return send_data_otherwise::<true>(instance, tgt, handler, udata, udata_len);
-            },
+            // SAFETY: the caller's promise; the handler stands for itself.
+            InSlot::Unfit => unsafe { return send_past_slot(instance, tgt, handler, udata, udata_len) },
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { send_data_otherwise::<false>(instance, tgt, handler, udata, udata_len) }
+    unsafe { send_data_by_name(instance, tgt, handler, udata, udata_len) }
 }
 
-/// The same in any way, by a slot only if that has not been `TRIED`.
+/// The same for a message that no slot takes, to a handler that stands for itself.
 ///
 /// # Safety
 /// As for LAPI_Amsend.
 #[inline(never)]
-unsafe fn send_data_otherwise<const TRIED: bool>(
+unsafe fn send_past_slot(
+    instance: &'static Instance,
+    tgt: c_uint,
+    handler: u64,
+    udata: *mut c_void,
+    udata_len: c_ulong,
+) -> c_int {
+    let instance = match handles::enter(instance) {
+        Ok(instance) => instance,
+        Err(code) => return code,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let short = udata_len <= Short::LONGEST;
+        if short
+            && instance.context.try_send_past_slot(&Short::plain(
+                tgt,
+                handler,
+                bytes(udata.cast(), udata_len),
+            ))
+        {
+            return LAPI_SUCCESS;
+        }
+        send_data_alone(&instance, tgt, handler, udata, udata_len)
+    }
+}
+
+/// A message of data alone, in the general way.
+///
+/// # Safety
+/// As for LAPI_Amsend.
+#[inline(never)]
+unsafe fn send_data_alone(
+    instance: &Instance,
+    tgt: c_uint,
+    hdr_hdl: u64,
+    udata: *mut c_void,
+    udata_len: c_ulong,
+) -> c_int {
+    let (uhdr, uhdr_len, tgt_cntr, origin, cmpl_cntr) = (null_mut(), 0, 0, Notify::None, null_mut());
+    let message = Am { tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, origin, cmpl_cntr };
+    // SAFETY: the caller's promise.
+    code(unsafe { send(instance, message, Bulk::AsConfigured) })
+}
+
+/// A message of data alone whose handler has another name at its target.
+///
+/// # Safety
+/// As for LAPI_Amsend.
+#[inline(never)]
+unsafe fn send_data_by_name(
     instance: &'static Instance,
     tgt: c_uint,
     handler: u64,
@@ -110,7 +158,7 @@ unsafe fn send_data_otherwise<const TRIED: bool>(
     let data = (udata, udata_len);
     let tell = Tell { tgt_cntr: 0, org_cntr: null_mut(), cmpl_cntr: null_mut() };
     // SAFETY: the caller's promise.
-    unsafe { send_any::<TRIED>(&instance, (tgt, handler), nothing, data, tell) }
+    unsafe { send_any(&instance, (tgt, handler), nothing, data, tell) }
 }
 
 /// Does what the receiver of a message wants.
@@ -144,7 +192,7 @@ unsafe extern "C" fn amsend_any(
     let tell = Tell { tgt_cntr: tgt_cntr.addr() as u64, org_cntr, cmpl_cntr };
     let handler = hdr_hdl.addr() as u64;
     // SAFETY: the caller's promise.
-    unsafe { send_any::<false>(&instance, (tgt, handler), (uhdr, uhdr_len), (udata, udata_len), tell) }
+    unsafe { send_any(&instance, (tgt, handler), (uhdr, uhdr_len), (udata, udata_len), tell) }
 }
 
 /// The counters of an active message.
@@ -154,13 +202,12 @@ struct Tell {
     cmpl_cntr: *mut lapi_cntr_t,
 }
 
-/// Sends a message as a short one if it is one, or else in the general way. One that has been
-/// `TRIED` has data alone, and goes by no slot.
+/// Sends a message as a short one if it is one, or else in the general way.
 ///
 /// # Safety
 /// As for LAPI_Amsend.
 #[inline(always)]
-unsafe fn send_any<const TRIED: bool>(
+unsafe fn send_any(
     instance: &Instance,
     (tgt, hdr_hdl): (c_uint, u64),
     (uhdr, uhdr_len): (*mut c_void, c_uint),
@@ -174,9 +221,7 @@ unsafe fn send_any<const TRIED: bool>(
         let sent = unsafe {
             let data = bytes(udata.cast(), udata_len);
             let handler = instance.code.portable(tgt, hdr_hdl);
-            if TRIED {
-                instance.context.try_send_past_slot(&Short::plain(tgt, handler, data))
-            } else if uhdr_len == 0 && tgt_cntr == 0 {
+            if uhdr_len == 0 && tgt_cntr == 0 {
                 instance.context.try_send_short(&Short::plain(tgt, handler, data))
             } else {
                 send_short(instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)
