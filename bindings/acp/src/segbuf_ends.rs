@@ -36,7 +36,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Source: counts the segments whose data have been copied, as `copied` tells by their accesses.
+    /// Source: counts the segments whose data have been copied, as `copied` says by their accesses.
     pub(crate) fn count_copied(&mut self, copied: impl Fn(u64) -> bool) {
         while self.under_way.front().is_some_and(|handle| copied(*handle)) {
             self.under_way.pop_front();

@@ -239,8 +239,8 @@ fn is_stopped(pid: u32) -> bool {
     })
 }
 
-/// Operations that end while a copy from a process that is stopped goes on. Each has its result in a
-/// heap which has no room for all of them.
+/// Operations that end while a copy from a process that is stopped goes on. Each has its result in
+/// a heap which has no room for all of them.
 fn drop_operations_behind_a_copy(job: &acp::Job) -> acp::Result<()> {
     const HEAP: usize = 1 << 16;
     let mine = job.register(vec![7_u64; 4])?;

@@ -31,8 +31,8 @@ impl Port {
              which has that end the port; gm_close it, and gm_open it anew",
             self.number, self.board, self.settings.timeout
         );
-        // Senders hear of the message that waited first. What the program has not been told of stays,
-        // and what lanes bring is read however much that is: it says which sends have ended.
+        // Senders hear of the message that waited first. What the program has not been told of
+        // stays, and what lanes bring is read however much that is: it says which sends have ended.
         self.linger(Self::empty_lanes);
         self.registration.close();
         self.waiting.clear();

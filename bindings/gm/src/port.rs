@@ -130,18 +130,25 @@ pub(crate) struct Port {
     /// When hops were asked for last.
     pub(crate) hops_asked: u64,
     pub(crate) looked: u64,
-    /// Polls, those since the last look at the clock, and events that were taken without one.
     pub(crate) polls: u32,
-    pub(crate) untimed: u32,
-    pub(crate) unpolled: u32,
-    /// When the clock was looked at last.
-    pub(crate) timed: Nanos,
+    pub(crate) pace: Pace,
     pub(crate) wake: Arc<Bell>,
     /// Until when another thread sleeps in a call if nothing arrives; 0: none does.
     pub(crate) sleeps_until: Nanos,
     pub(crate) nodes: Vec<Node>,
     pub(crate) counters: Counters,
     pub(crate) ending: Ending,
+}
+
+/// How closely the program's calls follow each other.
+#[derive(Default)]
+pub(crate) struct Pace {
+    /// Polls since the last look at the clock.
+    pub(crate) untimed: u32,
+    /// Events that were taken without a poll.
+    pub(crate) unpolled: u32,
+    /// When the clock was looked at last.
+    pub(crate) timed: Nanos,
 }
 
 // SAFETY: the addresses in it are the program's, which says when they may be used; the lock of the
@@ -198,9 +205,7 @@ impl Port {
             hops_asked: 0,
             looked: 0,
             polls: 0,
-            untimed: 0,
-            unpolled: 0,
-            timed: 0,
+            pace: Pace::default(),
             wake: Arc::new(Bell::new().map_err(short)?),
             sleeps_until: 0,
             nodes: Vec::new(),

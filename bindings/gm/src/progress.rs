@@ -48,8 +48,8 @@ impl Port {
     /// Polls if no event waits, and now and then.
     #[inline]
     pub(crate) fn look(&mut self) {
-        self.unpolled += 1;
-        if self.events.is_empty() || self.unpolled >= SELDOM {
+        self.pace.unpolled += 1;
+        if self.events.is_empty() || self.pace.unpolled >= SELDOM {
             self.poll();
         } else {
             self.send_bundle();
@@ -59,12 +59,12 @@ impl Port {
     /// Reads what has arrived, and does what is due.
     #[inline(always)]
     pub(crate) fn poll(&mut self) {
-        self.unpolled = 0;
+        self.pace.unpolled = 0;
         self.send_bundle();
         // A program that waits calls again and again: how soon it finds what has come depends on
         // how little the calls take that find nothing.
-        if self.untimed + 1 < LOOKS && !self.urgent && self.stirred.is_empty() && self.net.is_quiet() {
-            self.untimed += 1;
+        if self.pace.untimed + 1 < LOOKS && !self.urgent && self.stirred.is_empty() && self.net.is_quiet() {
+            self.pace.untimed += 1;
             self.polls = self.polls.wrapping_add(1);
             return;
         }
@@ -91,8 +91,8 @@ impl Port {
         }
         self.polls = self.polls.wrapping_add(1);
         // What has come may be about to be answered: that goes first.
-        self.untimed += 1;
-        if self.untimed >= if found == 0 { LOOKS } else { 2 * LOOKS } {
+        self.pace.untimed += 1;
+        if self.pace.untimed >= if found == 0 { LOOKS } else { 2 * LOOKS } {
             self.look_at_clock();
         }
         // The program goes first, unless somebody waits.
@@ -106,13 +106,13 @@ impl Port {
     fn look_at_clock(&mut self) {
         let now = self.net.now();
         // More than so many are no count: a poll before has asked for this look.
-        let polls = if self.untimed > 2 * LOOKS { 1 } else { self.untimed };
-        let is_seldom = now - self.timed > Nanos::from(polls) * SELDOM_POLLED;
-        self.timed = now;
-        self.untimed = 0;
+        let polls = if self.pace.untimed > 2 * LOOKS { 1 } else { self.pace.untimed };
+        let is_seldom = now - self.pace.timed > Nanos::from(polls) * SELDOM_POLLED;
+        self.pace.timed = now;
+        self.pace.untimed = 0;
         if is_seldom {
             // The next call polls, events or not, and looks, too.
-            (self.untimed, self.unpolled) = (2 * LOOKS, SELDOM);
+            (self.pace.untimed, self.pace.unpolled) = (2 * LOOKS, SELDOM);
         }
         self.net.run_timers(now);
         self.ring_alarms(now);
@@ -368,7 +368,7 @@ impl Port {
         self.net.window.fifo().disarm();
         self.net.window.bell().quiet();
         // The clock is to be looked at, and the daemon, whose end ends a sleep.
-        self.untimed = 2 * LOOKS;
+        self.pace.untimed = 2 * LOOKS;
         (self.looked, self.asked) = (0, 0);
     }
 }

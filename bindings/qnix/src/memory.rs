@@ -247,8 +247,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Has the kernel unlock those of these pages that are not in use, each run of neighbours at
-    /// once. They may be more than there is memory.
+    /// Has the kernel unlock those of these pages, however many, that are not in use: run by run.
     fn unlock_others(&self, numbers: std::ops::Range<usize>) {
         let mut in_use: Vec<usize> = if numbers.len() <= self.pages.len() {
             numbers.clone().filter(|number| self.pages.contains_key(number)).collect()
@@ -259,10 +258,9 @@ impl Memory {
         let mut from = numbers.start;
         for end in in_use.into_iter().chain([numbers.end]) {
             if from < end {
-                let (start, len) = (from * self.page, (end - from) * self.page);
-                // SAFETY: unlocking changes nothing in memory; that a page is gone is no error of
-                // ours.
-                unsafe { libc::munlock(std::ptr::without_provenance(start), len) };
+                let start = std::ptr::without_provenance(from * self.page);
+                // SAFETY: unlocking changes nothing in memory; that a page is gone is no error.
+                unsafe { libc::munlock(start, (end - from) * self.page) };
             }
             from = end + 1;
         }
@@ -457,41 +455,33 @@ mod tests {
         assert!(memory.translate(buffer).is_err());
     }
 
-    //= QNIX API, qx_buffer_pool, at most 8 MB
-    //= type=test
-    /// Kilobytes of this process that are locked.
+    /// Pages of this process that are locked.
     fn locked_here() -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
+        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmLck:")?.strip_suffix(" kB"));
+        kilobytes.unwrap().trim().parse::<usize>().unwrap() * 1024 / page_size()
     }
 
     #[test]
     fn what_can_not_be_locked_as_a_whole_is_not_locked_in_part() {
-        let mut memory = Memory::new();
-        let page = memory.page;
+        let (mut memory, before) = (Memory::new(), locked_here());
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new mapping, whose last page goes again at once.
         let start = unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let start = libc::mmap(null_mut(), 8 * page, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
-            assert_ne!(start, libc::MAP_FAILED);
-            libc::munmap(start.wrapping_byte_add(7 * page), page);
+            let start = libc::mmap(null_mut(), 8 * memory.page, libc::PROT_READ, flags, -1, 0);
+            libc::munmap(start.wrapping_byte_add(7 * memory.page), memory.page);
             start.expose_provenance()
         };
-        let of = |from: usize, pages: usize| Segment { address: start + from * page, len: pages * page };
-        let before = locked_here();
-        let kilobytes = |pages: usize| before + pages * page / 1024;
+        let of = |from, pages| Segment { address: start + from * page_size(), len: pages * page_size() };
         memory.lock(of(2, 1)).unwrap();
-        assert_eq!(memory.lock(of(0, 8)), Err(Error::Lock));
-        assert_eq!(memory.lock(of(0, 1 << 40)), Err(Error::Lock));
-        assert_eq!(locked_here(), kilobytes(1), "what was locked before stays locked");
-        memory.lock(of(0, 7)).unwrap();
-        memory.unlock(of(0, 7)).unwrap();
-        assert_eq!(locked_here(), kilobytes(1), "two runs of neighbours are unlocked");
-        memory.unlock(of(2, 1)).unwrap();
-        assert_eq!(locked_here(), before);
+        assert_eq!([8, 1 << 40].map(|pages| memory.lock(of(0, pages))), [Err(Error::Lock); 2]);
+        assert_eq!(locked_here(), before + 1, "what was locked before stays locked");
+        memory.lock(of(0, 7)).and_then(|()| memory.unlock(of(0, 7))).unwrap();
+        assert_eq!(locked_here(), before + 1, "two runs of neighbours are unlocked");
     }
 
+    //= QNIX API, qx_buffer_pool, at most 8 MB
+    //= type=test
     #[test]
     fn the_pool_has_limits() {
         let mut memory = Memory::new();

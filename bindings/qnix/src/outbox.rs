@@ -2,7 +2,7 @@
 
 use crate::contexts::Key;
 use crate::error::{Error, Result};
-use crate::tree::Handing;
+use crate::tree::handing::Handing;
 use crate::wire::{BROKEN, CLEAR, CONFIRM, ENTERED, FORMED, JOIN, LOOK, NOTICE, send_words};
 use lapis_core::Context;
 

@@ -12,26 +12,24 @@
 //! tag.
 
 use crate::board::{Content, Writer};
-use crate::error::Result;
 use crate::matching::Bytes;
 use crate::memory::Segment;
-use crate::outbox::{Letter, Outbox};
+use crate::outbox::{self, Letter, Outbox};
 use crate::state::{Shared, State};
-use crate::wire::{TREE, send_owned, words_of};
-use forwards::Confirmed;
+use crate::wire::words_of;
+use forwards::Forward;
+use handing::UNCONFIRMED;
 use lapis_core::Context;
-use std::sync::{Arc, Weak};
+use std::ffi::c_void;
+use std::sync::Arc;
 
 pub(crate) mod forwards;
+pub(crate) mod handing;
 
-/// A receiver: its task, and the number of this message among those of the sender to it.
-pub(crate) type Receiver = (u32, u32);
+pub(crate) use handing::{Handed, Handing, Receiver, Up};
 
 /// Bytes that a receiver takes in the list.
 const ENTRY: usize = 8;
-
-/// Stands where nobody wants to know that a message has arrived.
-const UNCONFIRMED: u32 = u32::MAX;
 
 /// Shows a message to those receivers that read this process's board, if they are several: one
 /// write for all of them. The others stay in the list.
@@ -56,32 +54,6 @@ pub(crate) fn show(
     }
 }
 
-/// A message that is handed on.
-#[derive(Clone)]
-pub(crate) struct Handed {
-    pub(crate) root: u32,
-    pub(crate) tag: i32,
-    pub(crate) data: Bytes,
-    /// To whom it is confirmed, by whoever is the last to drop this.
-    pub(crate) up: Option<Arc<Up>>,
-}
-
-/// From whom this process has a message, and how that one calls it.
-pub(crate) struct Up {
-    pub(crate) task: u32,
-    pub(crate) number: u32,
-}
-
-/// A message for the first of a list, which hands it on to the others.
-pub(crate) struct Handing {
-    list: Vec<Receiver>,
-    root: u32,
-    tag: i32,
-    data: Bytes,
-    confirmed: Confirmed,
-    shared: Weak<Shared>,
-}
-
 impl State {
     /// Hands a message on to the receivers.
     ///
@@ -102,23 +74,34 @@ impl State {
             let list: Vec<Receiver> = part.concat();
             let confirmed = forwards.begin(&message, &list);
             let Handed { root, tag, ref data, .. } = message;
-            let (data, shared) = (data.clone(), Weak::clone(shared));
-            out.push(Letter::HandOn(Handing { list, root, tag, data, confirmed, shared }));
+            let (data, shared) = (data.clone(), shared.as_ptr().expose_provenance());
+            out.push(Letter::HandOn(Handing { list, root, tag, data, confirmed, ended, shared }));
         }
         out.extend(forwards::confirmation(message.up));
     }
+
+    /// A receiver confirms that it and all behind it have a message.
+    pub(crate) fn confirmed(&mut self, number: u32, out: &mut Outbox) {
+        out.extend(self.forwards.arrived(number));
+    }
+
+    /// A task is gone: what it was to hand on goes to those behind it by another way.
+    pub(crate) fn forwarder_gone(&mut self, task: u32, out: &mut Outbox) {
+        for Forward { behind, message, .. } in self.forwards.of_gone(task) {
+            self.hand_on(message, &behind, out);
+        }
+    }
 }
 
-impl Handing {
-    pub(crate) fn send(&self, context: &Context) -> Result {
-        let number = self.confirmed.by_receiver().unwrap_or(UNCONFIRMED);
-        let words = [self.tag as u32, self.root, self.list.len() as u32, number];
-        let list = self.list.iter().flat_map(|(task, number)| [*task, *number]);
-        let head = list.flat_map(u32::to_le_bytes).collect();
-        let told = self.confirmed.by_core(&self.shared);
-        let sent = send_owned(context, self.list[0].0, TREE, &words, (head, self.data.clone()), told);
-        sent.inspect_err(|error| self.fails(context, *error))
-    }
+/// A message to a receiver with nobody behind it is there, or can't get there.
+///
+/// # Safety
+/// `shared` is the address of what the handlers of the context have.
+unsafe fn ended(context: &Context, _: u32, shared: usize, number: *mut c_void, _: bool) {
+    // SAFETY: the caller's promise; the context keeps its handlers.
+    let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(shared) };
+    let letter = shared.lock(context).forwards.arrived(number.addr() as u32);
+    outbox::send(context, &letter.into_iter().collect());
 }
 
 /// Receivers by their hosts. Those of this one are left to themselves: whoever hands messages on to

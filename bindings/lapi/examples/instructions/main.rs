@@ -1,12 +1,12 @@
 //! What callgrind counts for `cargo xtask bench instructions`.
 //!
 //! Two contexts in one thread talk to each other over shared memory, or by datagrams, so that
-//! nobody waits and nothing depends on time. What is counted runs within [`lapis_counted`](counting::lapis_counted):
-//! [`BATCH`] times an operation, again and again, with what prepares and ends a batch outside of
-//! it. For each operation this prints a line `operation<TAB>bytes<TAB>times` and brackets the
-//! counted batches by `lapis_begin` and `lapis_end`, which also ends each of the parts in
-//! which they are counted. The first operation does nothing: what it costs is to be taken off the
-//! others.
+//! nobody waits and nothing depends on time. What is counted runs within
+//! [`lapis_counted`](counting::lapis_counted): [`BATCH`] times an operation, again and again, with
+//! what prepares and ends a batch outside of it. For each operation this prints a line
+//! `operation<TAB>bytes<TAB>times` and brackets the counted batches by `lapis_begin` and
+//! `lapis_end`, which also ends each of the parts in which they are counted. The first operation
+//! does nothing: what it costs is to be taken off the others.
 
 mod counting;
 mod from_c;

@@ -10,14 +10,10 @@
 //! is behind a receiver, core's own notification of the delivery is the confirmation. The sender
 //! itself needs none from such a receiver: if the sender dies, its messages end with it.
 
-use super::{Handed, Handing, Receiver, Up};
-use crate::error::Error;
-use crate::outbox::{self, Letter, Outbox};
-use crate::state::{Shared, State};
-use lapis_core::{Context, Notify};
+use super::handing::{Confirmed, Handed, Receiver, Up};
+use crate::outbox::Letter;
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// By the numbers that confirmations name.
 #[derive(Default)]
@@ -27,21 +23,10 @@ pub(crate) struct Forwards {
 }
 
 /// A message on its way to a receiver and those behind it.
-struct Forward {
+pub(super) struct Forward {
     to: u32,
-    behind: Vec<Receiver>,
-    message: Handed,
-}
-
-/// Who confirms that a message has arrived, and how the forward is called in that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Confirmed {
-    /// Nobody.
-    Not,
-    /// Core, when it is delivered.
-    ByDelivery(u32),
-    /// The receiver, when those behind it have it.
-    ByReceiver(u32),
+    pub(super) behind: Vec<Receiver>,
+    pub(super) message: Handed,
 }
 
 impl Forwards {
@@ -60,12 +45,12 @@ impl Forwards {
 
     /// A message is with its receiver, and with all behind it. Gives what this process has to
     /// confirm because of that.
-    fn arrived(&mut self, number: u32) -> Option<Letter> {
+    pub(super) fn arrived(&mut self, number: u32) -> Option<Letter> {
         confirmation(self.under_way.remove(&number)?.message.up)
     }
 
     /// Takes what a task that is gone was handed.
-    fn of_gone(&mut self, task: u32) -> Vec<Forward> {
+    pub(super) fn of_gone(&mut self, task: u32) -> Vec<Forward> {
         self.under_way.extract_if(|_, forward| forward.to == task).map(|(_, forward)| forward).collect()
     }
 
@@ -82,66 +67,14 @@ pub(super) fn confirmation(up: Option<Arc<Up>>) -> Option<Letter> {
     Some(Letter::Confirm { to: task, number })
 }
 
-impl State {
-    /// A receiver confirms that it and all behind it have a message.
-    pub(crate) fn confirmed(&mut self, number: u32, out: &mut Outbox) {
-        out.extend(self.forwards.arrived(number));
-    }
-
-    /// A task is gone: what it was to hand on goes to those behind it by another way.
-    pub(crate) fn forwarder_gone(&mut self, task: u32, out: &mut Outbox) {
-        for Forward { behind, message, .. } in self.forwards.of_gone(task) {
-            self.hand_on(message, &behind, out);
-        }
-    }
-}
-
-impl Confirmed {
-    /// What the receiver is told to name; none if it has nothing to confirm.
-    pub(super) fn by_receiver(self) -> Option<u32> {
-        if let Self::ByReceiver(number) = self { Some(number) } else { None }
-    }
-
-    /// What core is asked for.
-    pub(super) fn by_core(self, shared: &Weak<Shared>) -> Notify {
-        let Self::ByDelivery(number) = self else { return Notify::None };
-        Notify::Call {
-            call: delivered,
-            function: shared.as_ptr().expose_provenance(),
-            argument: std::ptr::without_provenance_mut(number as usize),
-        }
-    }
-}
-
-/// A message to a receiver with nobody behind it is there, or the receiver is gone.
-///
-/// # Safety
-/// `shared` is what the handlers of the context have.
-unsafe fn delivered(context: &Context, _: u32, shared: usize, number: *mut c_void, _: bool) {
-    // SAFETY: the caller's promise; the context keeps its handlers.
-    let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(shared) };
-    let letter = shared.lock(context).forwards.arrived(number.addr() as u32);
-    outbox::send(context, &letter.into_iter().collect());
-}
-
-impl Handing {
-    /// It could not be sent. If its receiver is gone, [`State::forwarder_gone`] sees to those
-    /// behind it. Otherwise it is lost.
-    pub(super) fn fails(&self, context: &Context, error: Error) {
-        let (Confirmed::ByDelivery(number) | Confirmed::ByReceiver(number)) = self.confirmed else { return };
-        if let (true, Some(shared)) = (error != Error::Peer, self.shared.upgrade()) {
-            tracing::error!(target: "lapis::qnix", "a message can't be handed on: {error}");
-            let letter = shared.lock(context).forwards.arrived(number);
-            outbox::send(context, &letter.into_iter().collect());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::*;
     use super::*;
     use crate::abi::Hps;
+    use crate::matching::Bytes;
+    use crate::outbox::Outbox;
+    use crate::state::State;
+    use std::sync::Weak;
 
     /// To whom a message goes, who is behind it, and who confirms.
     type Sent = (u32, Vec<u32>, Confirmed);
