@@ -177,8 +177,8 @@ impl<'d> Machine<'d> {
         Ok(())
     }
 
-    /// Whether there is a byte after some instructions, of which there are no more than the code has
-    /// in all routines: control flow is sound, and routines that move nothing are not run.
+    /// Whether there is a byte after some instructions, of which there are no more than the code
+    /// has in all routines: control flow is sound, and routines that move nothing are not run.
     fn is_sure_to_move(&self) -> bool {
         self.routines.is_some_and(|routines| routines.main().size > 0)
     }

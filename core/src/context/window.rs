@@ -1,8 +1,7 @@
 //! Memory of peers that is mapped here.
 
-use crate::Context;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use crate::transport::{PeerId, Window};
+use crate::transport::Window;
 
 /// A peer's memory that is mapped here. Fixed from the first contact on, except that it may be
 /// closed.
@@ -75,15 +74,5 @@ impl PeerWindow {
         self.full.store(0, Ordering::Relaxed);
         self.unmet.store(false, Ordering::Relaxed);
         self.close();
-    }
-}
-
-impl Context {
-    /// Where a range of a peer's memory is mapped here, if that is known at once and the context
-    /// can be used. Calls nothing; [`direct`](Self::direct) looks further.
-    #[inline(always)]
-    pub fn direct_at_once(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
-        let window = self.shared.windows.get(target as usize)?;
-        window.find(remote, len).filter(|_| self.is_usable())
     }
 }

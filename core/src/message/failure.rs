@@ -22,9 +22,9 @@ impl Context {
     /// shared memory, for a message that the other task copies directly (bulk transfer). This call
     /// waits up to 1.5 s for such a transfer, unless it is made within a handler.
     ///
-    /// Over windows of adapters (HPS) a purged task can't be asked: until it learns of the purge, by
-    /// the next message after [`resume`](Self::resume), it may copy from the buffers of messages in
-    /// bulk transfer.
+    /// Over windows of adapters (HPS) a purged task can't be asked: until it learns of the purge,
+    /// by the next message after [`resume`](Self::resume), it may copy from the buffers of messages
+    /// in bulk transfer.
     ///
     /// *LAPI Guide, LAPI_Purge_totask.*
     ///

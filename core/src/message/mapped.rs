@@ -23,6 +23,14 @@ impl Context {
         }
     }
 
+    /// Where a range of a peer's memory is mapped here, if that is known at once and the context
+    /// can be used. Calls nothing; [`direct`](Self::direct) looks further.
+    #[inline(always)]
+    pub fn direct_at_once(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
+        let window = self.shared.windows.get(target as usize)?;
+        window.find(remote, len).filter(|_| self.is_usable())
+    }
+
     /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to
     /// hear. False: it is not, or the context can't be used; nothing has happened.
     ///
