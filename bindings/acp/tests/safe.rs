@@ -254,8 +254,8 @@ fn drop_operations_behind_a_copy(job: &acp::Job) -> acp::Result<()> {
         while !is_stopped(pids[1]) {}
         let copied = job.copy(mine.global().part(0, 1)?, all[1].slice(1), After::Nothing)?;
         let begun = (0..HEAP / 8).try_for_each(|at| {
-            // By way of memory that is mapped, and of memory that was registered: those have numbers,
-            // of which so many may be outstanding behind the copy.
+            // By way of memory that is mapped, and of memory that was registered: those have
+            // numbers, of which so many may be outstanding behind the copy.
             drop(job.begin_add(job.starter(0)?.cast::<u64>()?.at(0)?, 1, After::Nothing)?);
             if at % 4 == 0 {
                 drop(job.begin_add(mine.global().at(3)?, 1, After::Nothing)?);
