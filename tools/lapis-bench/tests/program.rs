@@ -21,7 +21,7 @@ fn every_floor_gives_figures() {
     let names: Vec<&str> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();
     assert!(names.len() >= 10, "{list}");
     for name in names {
-        let output = lapis_bench(&["floor", "--only", name, "--sizes", "8,4K", "--time-ms", "1"]);
+        let output = lapis_bench(&["floor", "--only", name, "--sizes", "8,64,4K", "--time-ms", "1"]);
         let (records, errors) = (Record::read_all(&text(&output.stdout)), text(&output.stderr));
         // A container may forbid cross-memory attach; everything else works on every Linux.
         if name.starts_with("cma_") && errors.contains("refused") {

@@ -33,9 +33,10 @@ pub(super) fn round_trip_native(ask: &Ask) -> Result<Vec<Record>> {
 }
 
 fn round_trips(ask: &Ask, name: &'static str, mode: Mode) -> Result<Vec<Record>> {
-    let mut ends = joined(mode)?;
     let sizes = ask.sizes.iter().copied().filter(|size| *size as usize + HEAD <= FRAME);
-    sizes.map(|size| one(ask, name, &mut ends, size as usize)).collect()
+    // Each pair of processes has sockets of its own: how far the rings of the second one have got
+    // is known to the process that has used them, which ends.
+    sizes.map(|size| one(ask, name, &mut joined(mode)?, size as usize)).collect()
 }
 
 fn one(ask: &Ask, name: &'static str, [here, there]: &mut [End; 2], size: usize) -> Result<Record> {
