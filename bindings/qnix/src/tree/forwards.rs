@@ -10,7 +10,7 @@
 //! is behind a receiver, core's own notification of the delivery is the confirmation. The sender
 //! itself needs none from such a receiver: if the sender dies, its messages end with it.
 
-use super::handing::{Confirmed, Handed, Receiver, Up};
+use super::handing::{Confirmed, Handed, Receiver, UNCONFIRMED, Up};
 use crate::outbox::Letter;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Forwards {
             return Confirmed::Not;
         }
         let number = self.next;
-        self.next = number.wrapping_add(1);
+        self.next = (number + 1) % UNCONFIRMED;
         let forward = Forward { to: *to, behind: behind.to_vec(), message: message.clone() };
         self.under_way.insert(number, forward);
         if behind.is_empty() { Confirmed::ByDelivery(number) } else { Confirmed::ByReceiver(number) }
@@ -106,6 +106,13 @@ mod tests {
 
     fn receivers(tasks: std::ops::RangeInclusive<u32>) -> Vec<Receiver> {
         tasks.map(|task| (task, 100 + task)).collect()
+    }
+
+    #[test]
+    fn no_forward_has_the_number_of_those_that_nobody_confirms() {
+        let mut forwards = Forwards { next: UNCONFIRMED - 1, ..Forwards::default() };
+        let numbers = [(); 2].map(|()| forwards.begin(&message(None), &receivers(1..=2)));
+        assert_eq!(numbers, [UNCONFIRMED - 1, 0].map(Confirmed::ByReceiver));
     }
 
     #[test]
