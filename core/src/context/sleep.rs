@@ -70,9 +70,7 @@ impl Locked<'_> {
             self.links.disarm();
         }
     }
-}
 
-impl Locked<'_> {
     /// This thread leaves work that needs no arrival, and perhaps no longer polls: who sleeps would
     /// not learn of it otherwise. While a packet is handled this does nothing, since whoever polls
     /// looks afterwards what is left.
