@@ -50,7 +50,11 @@ fn transports(out: &mut String, found: &Transports) {
         true => "LAPIS_TRANSPORT names them: no others, and each must be usable",
         false => "by LAPI_USE_SHM, which lapirun sets to yes, and MP_EUILIB; LAPIS_TRANSPORT names others",
     };
-    let _ = writeln!(out, "\nOrder of use: {} ({why}).", found.order.join(", "));
+    let order = match found.order.join(", ") {
+        none if none.is_empty() => "none to other tasks".to_owned(),
+        some => some,
+    };
+    let _ = writeln!(out, "\nOrder of use: {order} ({why}).");
     out.push_str("A task talks to itself over loopback.\n\nPlaces searched for liblapis_<name>.so\n");
     for place in &found.places {
         let what = match (place.exists, place.plugins) {

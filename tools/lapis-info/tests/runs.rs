@@ -31,6 +31,12 @@ fn a_clean_environment_is_shown_whole() {
 }
 
 #[test]
+fn where_no_plugin_is_found_the_text_says_so() {
+    let (_, out, _) = info(&["--transports"], &[("LAPIS_TRANSPORT_PATH", "/nowhere")]);
+    assert!(out.contains("\nOrder of use: none to other tasks ("), "{out}");
+}
+
+#[test]
 fn the_way_to_the_job_is_named_and_no_job_is_joined() {
     let all = ["Bootstrap", "lapirun, PMIx, PMI"];
     let see = |environment: &[(&str, &str)], parts: &[&str], code| {

@@ -73,7 +73,7 @@ fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
 
 /// Once for a job, whatever the number of its tasks.
 fn tune_once() -> ExitCode {
-    if std::env::var("LAPIS_TASK").is_ok_and(|task| task != "0") {
+    if !is_first_task() {
         return ExitCode::SUCCESS;
     }
     match tune::run() {
@@ -86,7 +86,7 @@ fn tune_once() -> ExitCode {
 /// code is the job's. The others leave quietly, or the launcher might end the first before it has
 /// spoken.
 fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
-    if std::env::var("LAPIS_TASK").is_ok_and(|task| task != "0") {
+    if !is_first_task() {
         return ExitCode::SUCCESS;
     }
     if error {
@@ -95,4 +95,9 @@ fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
         print!("{text}");
     }
     ExitCode::from(u8::try_from(code).unwrap_or(2))
+}
+
+/// Whether this process is the first task of lapirun's job, or of none.
+fn is_first_task() -> bool {
+    std::env::var("LAPIS_TASK").map_or(true, |task| task == "0")
 }

@@ -106,3 +106,11 @@ fn transports_that_are_not_there_and_words_that_mean_nothing_are_refused() {
     let done = doctor(&all(), &["am_lat"], &[]).expect(2);
     assert!(done.err.contains("takes --transport and --json"), "{done:?}");
 }
+
+#[test]
+fn one_task_of_a_job_speaks() {
+    let done = doctor(Path::new("/nowhere"), &[], &[("LAPIS_TASK", "1")]).expect(0);
+    assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
+    let done = doctor(Path::new("/nowhere"), &[], &[("LAPIS_TASK", "0")]).expect(1);
+    assert!(line(&done, "found").starts_with("failed: "), "{done:?}");
+}

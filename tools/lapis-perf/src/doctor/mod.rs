@@ -40,6 +40,8 @@ pub(crate) fn is_meant(cli: &Cli) -> bool {
 pub(crate) fn run(cli: &Cli) -> ExitCode {
     let words: Vec<&str> = cli.benches.iter().skip(1).map(String::as_str).collect();
     let done = match words[..] {
+        // It starts tasks of its own: once for a job is enough.
+        [] if !crate::is_first_task() => Ok(0),
         [] => examine(cli),
         [PROBE, name] => probe::run(name).map(|()| 0),
         [LAUNCH, name] => launch(name),
