@@ -2,6 +2,7 @@
 //! while the job runs.
 
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
@@ -15,6 +16,10 @@ const ADAPTERS: u32 = 8;
 const NETWORKS: u32 = 2;
 /// Windows of each of them: more than a machine has room for tasks.
 const WINDOWS: u32 = 1 << 14;
+
+/// A daemon of the machine that does not answer within this time is not there. Nobody hears the
+/// launcher meanwhile, and it hears nobody.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A daemon of the job's own, and the variable by which its tasks find it.
 pub(crate) struct Windows {
@@ -36,7 +41,17 @@ fn are_wanted(value: &impl Fn(&str) -> Option<OsString>) -> bool {
 /// # Errors
 /// It can't be started: in one line, with the remedy.
 pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Result<Option<Windows>, String> {
-    if !are_wanted(&value) || value(DAEMON).is_some() || Daemon::connect(&Address::default()).is_ok() {
+    start_beside(&Address::default(), job, value)
+}
+
+/// The same where the machine's daemon would be at this address.
+fn start_beside(
+    host: &Address,
+    job: &str,
+    value: impl Fn(&str) -> Option<OsString>,
+) -> Result<Option<Windows>, String> {
+    let is_there = || Daemon::connect_within(host, PATIENCE).is_ok();
+    if !are_wanted(&value) || value(DAEMON).is_some() || is_there() {
         return Ok(None);
     }
     let name = format!("lapis-nsd-{job}");
@@ -59,8 +74,10 @@ pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
+    use std::time::Instant;
 
     #[test]
     fn windows_are_wanted_by_name_or_for_user_space() {
@@ -119,5 +136,20 @@ mod tests {
             assert_eq!(second.variable, windows.variable);
         }
         assert!(start(&job, |_| Some("hps".into())).expect("nothing to do").is_none());
+    }
+
+    /// A daemon that hangs, or a stranger at its name.
+    #[test]
+    fn a_daemon_that_does_not_answer_holds_no_job_up() {
+        let name = format!("lapis-nsd-hangs-{}", std::process::id());
+        let silent = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let silent = silent.expect("a socket");
+        bind(&silent, &SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name")).expect("free");
+        listen(&silent, 8).expect("listens");
+        let us = |name: &str| (name == "LAPIS_TRANSPORT").then(|| "hps".into());
+        let began = Instant::now();
+        let windows = start_beside(&Address::new(&name), &name, us).expect("starts").expect("is wanted");
+        assert!(Daemon::connect(&Address::new(&windows.variable.1)).is_ok());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
