@@ -71,7 +71,8 @@ fn serve() -> Result<(), Fault> {
         return Ok(());
     };
     // First those that take longest: the machines below start while this one does.
-    let below = Below::start(order.branches(), signals.original).map_err(system("starting agents"))?;
+    let below =
+        Below::start(order.branches(), signals.original, &guard.line()).map_err(system("starting agents"))?;
     std::env::set_current_dir(&order.folder)
         .map_err(|e| Fault::Folder { path: order.folder.clone(), source: e })?;
     let find = |(name, args): &(String, Vec<String>)| {
@@ -112,6 +113,7 @@ fn serve() -> Result<(), Fault> {
         inbox,
         looks,
         below,
+        restarts: order.restarts,
     };
     agent.start(&order, &spawner)?;
     agent.run().map_err(system("reporting to the launcher"))
@@ -146,6 +148,8 @@ struct Agent {
     inbox: Inbox,
     looks: Looks,
     below: Below,
+    /// Whether tasks that fail may be restarted.
+    restarts: bool,
 }
 
 /// Roll calls, as far as they concern this machine.
@@ -237,14 +241,7 @@ impl Agent {
             self.pump(&ready[streams.clone()])?;
             self.feeds.flush()?;
             self.below.hand_on(&ready[below..])?;
-            for (task, local, outcome) in &mut self.tasks {
-                if outcome.is_none()
-                    && let Some(end) = local.outcome()
-                {
-                    *outcome = Some(end);
-                    wire::send(&mut io::stdout(), wire::EXITED, *task, &end.to_bytes())?;
-                }
-            }
+            self.report_ends()?;
         }
         for (_, local, _) in &mut self.tasks {
             local.finish();
@@ -252,7 +249,28 @@ impl Agent {
         self.drain()
     }
 
-    /// The last words: everybody who could write has ended, or has left the tasks' groups.
+    /// Tells the launcher of tasks that have ended. One that may be restarted leaves nothing that
+    /// runs or writes beside its successor.
+    fn report_ends(&mut self) -> io::Result<()> {
+        for at in 0..self.tasks.len() {
+            let (task, local, outcome @ None) = &mut self.tasks[at] else { continue };
+            let Some(end) = local.outcome() else { continue };
+            let number = *task;
+            *outcome = Some(end);
+            if self.restarts && end.failed() {
+                local.finish();
+                let is_its = |(task, _, _): &mut (u32, bool, OwnedFd)| *task == number;
+                let its: Vec<_> = self.streams.extract_if(.., is_its).collect();
+                let others = std::mem::replace(&mut self.streams, its);
+                self.drain()?;
+                self.streams = others;
+            }
+            wire::send(&mut io::stdout(), wire::EXITED, number, &end.to_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Hands on last words: everybody who could write has ended, or has left the tasks' groups.
     fn drain(&mut self) -> io::Result<()> {
         // A pipe holds a bounded amount; more comes only from a process that escaped, which is not
         // waited for.

@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::bind;
 use crate::fault::Fault;
-use crate::guard::Guard;
+use crate::guard::{Guard, Line};
 use crate::hosts;
 use crate::input;
 use crate::job::{Input, JobSpec, Output, Part};
@@ -152,7 +152,8 @@ fn run_there(
     env: &[(OsString, OsString)],
     mut running: Running<'_>,
 ) -> Result<u8, Fault> {
-    let agents = Agents { spec, env: environment(env)?, mask: running.original_mask() };
+    let (mask, guard) = (running.original_mask(), running.guard_line());
+    let agents = Agents { spec, env: environment(env)?, mask, guard };
     let machine = |(host, tasks): &(String, Vec<u32>)| agents.machine(host, tasks, tasks);
     for (machine, below) in tree::branches(placed.iter().map(machine).collect(), spec.fan_out) {
         running.add_remote(agents.start(machine, below, 0)?);
@@ -241,6 +242,7 @@ struct Agents<'a> {
     spec: &'a JobSpec,
     env: Vec<(String, String)>,
     mask: libc::sigset_t,
+    guard: Line,
 }
 
 impl Agents<'_> {
@@ -269,6 +271,7 @@ impl Agents<'_> {
             fan_out: spec.fan_out,
             remote: spec.remote.clone(),
             before,
+            restarts: spec.restarts > 0,
             programs: spec.parts.iter().map(program).collect::<Result<_, _>>()?,
             env: self.env.clone(),
             folder: utf8(folder.as_os_str())?,
@@ -277,7 +280,7 @@ impl Agents<'_> {
             // Of one that is restarted the input has gone by.
             input: if before == 0 { spec.input } else { Input::None },
         };
-        Remote::start(&order, self.mask).map_err(|e| Fault::Hosts {
+        Remote::start(&order, self.mask, self.guard.clone()).map_err(|e| Fault::Hosts {
             text: order.machine.host.clone(),
             reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
         })

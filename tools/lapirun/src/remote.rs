@@ -2,22 +2,24 @@
 //!
 //! It speaks for its whole branch: its own tasks and those of the machines below it.
 
+mod command;
 mod silence;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub(crate) use silence::Listening;
 
+use crate::guard::Line;
 use crate::hosts;
 use crate::rollcall::Report;
 use crate::spawn::Outcome;
 use crate::wire::{self, Frame, Inbox, Order};
+use command::RemoteCommand;
 
 /// How long a remote command that has no reason to go on may take to end: nobody else is heard
 /// meanwhile.
@@ -34,7 +36,9 @@ pub(crate) struct Remote {
     left: BTreeSet<u32>,
     /// The remote command says where the machine's name belongs.
     names_host: bool,
-    child: Child,
+    command: RemoteCommand,
+    /// The connection was cut: nothing more is to be heard.
+    cut: bool,
     to: ChildStdin,
     /// What `to` has not taken yet: nobody waits for one machine to listen.
     unsent: Vec<u8>,
@@ -78,26 +82,9 @@ pub(crate) enum News {
     },
 }
 
-/// Lets the command start as if the user had: with his signals, and out of ^C's reach.
-fn detach(command: &mut Command, mask: libc::sigset_t) {
-    // A group of its own keeps ^C from the remote command: signals are passed on to the tasks.
-    command.process_group(0);
-    // SAFETY: the closure runs between fork and exec and makes one system call: no allocation, no
-    // locks.
-    unsafe {
-        // The launcher's blocked signals would be inherited all the way down to the tasks.
-        command.pre_exec(move || {
-            match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) {
-                0 => Ok(()),
-                error => Err(io::Error::from_raw_os_error(error)),
-            }
-        });
-    }
-}
-
 impl Remote {
     /// Starts the agent of a branch by the order's remote command, and gives it its order.
-    pub(crate) fn start(order: &Order, mask: libc::sigset_t) -> io::Result<Self> {
+    pub(crate) fn start(order: &Order, mask: libc::sigset_t, guard: Line) -> io::Result<Self> {
         let itself = std::env::current_exe()?;
         let words = hosts::command(&order.remote, &order.machine.host);
         let mut command = match words.split_first() {
@@ -108,11 +95,9 @@ impl Remote {
             }
             None => Command::new(itself),
         };
-        detach(&mut command, mask);
-        let mut child = command.arg(wire::AGENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        };
+        command.arg(wire::AGENT).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut command = RemoteCommand::start(command, mask, guard)?;
+        let (to, from) = command.take_pipes()?;
         rustix::io::ioctl_fionbio(&from, true)?;
         rustix::io::ioctl_fionbio(&to, true)?;
         let branch = std::iter::once(&order.machine).chain(&order.below);
@@ -124,7 +109,8 @@ impl Remote {
             left: tasks.clone(),
             tasks,
             names_host: order.remote.contains("{host}"),
-            child,
+            command,
+            cut: false,
             to,
             unsent: Vec::new(),
             from,
@@ -207,16 +193,22 @@ impl Remote {
         (!self.unsent.is_empty()).then(|| self.to.as_fd())
     }
 
-    /// Cuts the connection: what comes next is its end.
+    /// Cuts the connection. What has escaped from the remote command may hold it open.
     fn cut(&mut self) {
-        let _ = self.child.kill();
+        self.command.kill();
+        self.cut = true;
+    }
+
+    /// Whether the connection was cut, so that [`hear`](Self::hear) has the last word.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// What the agent has said since the last call; the flag is `false` when it has said its last
     /// word.
     pub(crate) fn hear(&mut self) -> (Vec<News>, bool) {
         let mut chunk = [0u8; 64 << 10];
-        let mut open = true;
+        let mut open = !self.cut;
         match self.from.read(&mut chunk) {
             Ok(0) => open = false,
             Ok(n) => {
@@ -246,7 +238,7 @@ impl Remote {
             }
         }
         if !open && !self.greeted {
-            let how = match end_of(&mut self.child, Instant::now() + PARTING) {
+            let how = match self.command.end(Instant::now() + PARTING) {
                 Some(Ok(status)) => format!("ended with {status}"),
                 Some(Err(e)) => format!("ended with {e}"),
                 None => "has closed its output without the agent's greeting, and goes on".to_owned(),
@@ -303,26 +295,13 @@ impl Remote {
 
     /// Takes leave of several at once: those that don't go have one time together.
     pub(crate) fn finish_all(agents: Vec<Self>) {
-        let mut commands: Vec<Child> = agents.into_iter().map(|Self { child, .. }| child).collect();
+        let mut commands: Vec<RemoteCommand> =
+            agents.into_iter().map(|Self { command, .. }| command).collect();
         let until = Instant::now() + PARTING;
         for command in &mut commands {
-            end_of(command, until);
+            command.end(until);
         }
     }
-}
-
-/// Waits for the end of a remote command that has no reason to go on. `None`: it had to be killed.
-fn end_of(command: &mut Child, until: Instant) -> Option<io::Result<ExitStatus>> {
-    loop {
-        match command.try_wait() {
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-            Ok(None) => break,
-            ended => return ended.transpose(),
-        }
-    }
-    let _ = command.kill();
-    let _ = command.wait();
-    None
 }
 
 impl AsFd for Remote {

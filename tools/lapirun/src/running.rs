@@ -180,6 +180,10 @@ impl<'a> Running<'a> {
                 let shown = format!("on {host}");
                 let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
                 self.tasks.insert(task, Task { local: None, shown, outcome: None, before });
+                for error in [false, true] {
+                    // Of a former process: its last line may have no end.
+                    self.sinks.remove(&(task, error)).iter_mut().for_each(Sink::finish);
+                }
             }
         }
         self.remotes.push(remote);
@@ -260,7 +264,9 @@ impl<'a> Running<'a> {
         let mut ready = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
         drop(fds);
         self.streams.retain_mut(|stream| !ready.next().unwrap_or(false) || stream.pump());
-        let spoken: Vec<usize> = (0..self.remotes.len()).filter(|_| ready.next().unwrap_or(false)).collect();
+        let spoken: Vec<usize> = (0..self.remotes.len())
+            .filter(|at| ready.next().unwrap_or(false) || self.remotes[*at].is_cut())
+            .collect();
         // From the last, so that those that leave do not move the others.
         for at in spoken.into_iter().rev() {
             self.handle_agent(at);

@@ -53,7 +53,7 @@ pub(crate) const TAKEN: u8 = 0x8b;
 pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(300);
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 7";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 8";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -83,6 +83,8 @@ pub(crate) struct Order {
     pub(crate) remote: String,
     /// How many times these tasks were started before.
     pub(crate) before: u32,
+    /// Whether tasks that fail may be restarted.
+    pub(crate) restarts: bool,
     /// The job's programs, each with its arguments.
     pub(crate) programs: Vec<(String, Vec<String>)>,
     /// Variables for all tasks; the job's secret is among them.

@@ -314,3 +314,25 @@ fn an_agent_that_gives_no_sign_of_life_is_noticed() {
         "{done:?}"
     );
 }
+
+/// A script stands for a wrapper around ssh: the connection, which hangs, is a child of its own.
+#[test]
+fn a_host_is_given_up_although_the_remote_command_has_children() {
+    let folder = lapis_testing::scratch("wrapper");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (script, pids) = (folder.join("wrap"), folder.join("pids"));
+    let text = "exec 3<&0\n\"$@\" <&3 3<&- & agent=$!\nexec 0<&- 3<&-\n\
+                echo $agent >> $0.d; sleep 300 & echo $! >> $0.d\nsleep 1; kill -STOP $agent; wait $agent\n"
+        .replace("$0.d", &pids.display().to_string());
+    std::fs::write(&script, text).unwrap();
+    let mut command = lapirun();
+    command.args(["-H", "far", "--remote", &format!("sh {}", script.display()), "--address", "127.0.0.1"]);
+    command.args(["sleep", "300"]);
+    let done = run(command).expect(1);
+    assert!(done.err.contains("lost the connection to host far"), "{done:?}");
+    let left: Vec<u32> =
+        std::fs::read_to_string(&pids).unwrap().lines().filter_map(|l| l.parse().ok()).collect();
+    assert_eq!(left.len(), 2);
+    await_death(&left);
+    let _ = std::fs::remove_dir_all(&folder);
+}

@@ -76,6 +76,27 @@ fn what_a_dead_task_left_running_ends_before_its_successor_starts() {
     assert!(pids.len() == 1 && !alive(pids[0]) && done.out.contains("again"), "{done:?}");
 }
 
+/// The agent that had the former process has another task, which goes on.
+#[test]
+fn what_a_dead_task_left_on_another_host_ends_before_its_successor_starts() {
+    let script = "if [ $MP_CHILD = 1 ]; then read line < $FIFO; exit; fi\n\
+                  if [ -z $LAPIS_JOB_RESTARTS ]; then sleep 300 & echo $! > $LEFT; printf half; exit 3; fi\n\
+                  case $(cut -d' ' -f3 /proc/$(cat $LEFT)/stat 2> /dev/null) in\n\
+                  Z|'') echo again;; *) echo beside it;; esac; echo > $FIFO";
+    let folder = lapis_testing::scratch("restart");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (fifo, left) = (folder.join("fifo"), folder.join("left"));
+    let made = clean("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let mut command = lapirun();
+    command.args(["-H", "a:2", "--remote", "env WHERE={host}", "--address", "127.0.0.1", "--restart", "1"]);
+    command.env("FIFO", &fifo).env("LEFT", &left).args(["-x", "FIFO", "-x", "LEFT"]);
+    command.args(["--tag-output", "sh", "-c", script]);
+    let done = run(command).expect(0);
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(done.out, "[0] half\n[0] again\n", "{done:?}");
+}
+
 #[test]
 fn the_variable_that_counts_is_the_launchers() {
     let done = job(&["-n", "1", "-x", "LAPIS_JOB_RESTARTS=3"], &["true"]).expect(2);

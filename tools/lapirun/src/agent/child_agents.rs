@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::guard::Line;
 use crate::remote::{Listening, News, Remote};
 use crate::spawn::Outcome;
 use crate::wire::{self, Order};
@@ -21,10 +22,10 @@ pub(super) struct Below {
 
 impl Below {
     /// Starts an agent for each branch. A failure is told to the launcher, as one of a machine.
-    pub(super) fn start(branches: Vec<Order>, mask: libc::sigset_t) -> io::Result<Self> {
+    pub(super) fn start(branches: Vec<Order>, mask: libc::sigset_t, guard: &Line) -> io::Result<Self> {
         let mut below = Self { agents: Vec::new(), listening: Listening::new(), to: io::stdout() };
         for order in branches {
-            match Remote::start(&order, mask) {
+            match Remote::start(&order, mask, guard.clone()) {
                 Ok(agent) => below.agents.push(agent),
                 Err(error) => {
                     let (host, remote) = (&order.machine.host, &order.remote);
@@ -50,9 +51,10 @@ impl Below {
         words.chain(room.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)))
     }
 
-    /// Hands on what those have said whose descriptors are ready.
+    /// Hands on what those have said whose descriptors are ready, or who were given up.
     pub(super) fn hand_on(&mut self, ready: &[bool]) -> io::Result<()> {
-        let spoken: Vec<usize> = (0..self.agents.len()).filter(|at| ready[*at]).collect();
+        let spoken: Vec<usize> =
+            (0..self.agents.len()).filter(|at| ready[*at] || self.agents[*at].is_cut()).collect();
         // From the last, so that those that leave do not move the others.
         for at in spoken.into_iter().rev() {
             let (news, open) = self.agents[at].hear();
