@@ -1,6 +1,6 @@
 //! Messages with descriptors over a UNIX socket: each message is a packet of its own.
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::sockopt::{Timeout, set_socket_passcred, set_socket_timeout};
 use rustix::net::{
@@ -123,6 +123,18 @@ impl Channel {
         let channel = Self(socket);
         channel.be_patient(patience)?;
         Ok(channel)
+    }
+
+    /// Connects to who listens at an address if that takes no time.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect), or as many clients as may already wait for it.
+    pub fn connect_at_once(to: &Address) -> io::Result<Self> {
+        let socket = socket()?;
+        ioctl_fionbio(&socket, true)?;
+        connect(&socket, &to.socket_address()?)?;
+        ioctl_fionbio(&socket, false)?;
+        Ok(Self(socket))
     }
 
     /// From now on waits for each message for so long at most.

@@ -102,19 +102,25 @@ impl Daemon {
             io::ErrorKind::TimedOut => DaemonError::Silent(address.clone(), e),
             _ => DaemonError::Absent(address.clone(), e),
         })?;
-        let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
-        if user != 0 && user != rustix::process::geteuid().as_raw() {
-            return Err(DaemonError::Stranger(address.clone(), user));
-        }
-        let late = AtomicU32::new(0);
-        let (reply, fds) = ask(address, &channel, &Request::Hello { version: VERSION }, &[], &late)?;
+        check_trust(address, &channel)?;
+        let (reply, fds) = ask(address, &channel, &HELLO, &[], &AtomicU32::new(0))?;
+        Self::welcome(address, channel, &reply, &fds)
+    }
+
+    /// The daemon that has answered the greeting over this connection.
+    fn welcome(
+        address: &Address,
+        channel: Channel,
+        reply: &Reply,
+        fds: &[OwnedFd],
+    ) -> Result<Self, DaemonError> {
         let confused = |what: &str| DaemonError::Confused(address.clone(), what.to_owned());
-        let (Reply::Welcome { daemon, .. }, [matrix]) = (reply, &fds[..]) else {
+        let (Reply::Welcome { daemon, .. }, [matrix]) = (reply, fds) else {
             return Err(confused("no welcome"));
         };
         let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
         channel.be_patient(PATIENCE).map_err(|e| DaemonError::Silent(address.clone(), e))?;
-        Ok(Self { address: address.clone(), channel, number: daemon, matrix, late })
+        Ok(Self { address: address.clone(), channel, number: *daemon, matrix, late: AtomicU32::new(0) })
     }
 
     /// This daemon's number: another one after each restart.
@@ -373,6 +379,60 @@ impl AsFd for Daemon {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
+}
+
+/// A daemon that was greeted without waiting for it.
+#[derive(Debug)]
+pub struct Greeted {
+    address: Address,
+    channel: Channel,
+}
+
+impl Greeted {
+    /// Greets the daemon at an address.
+    ///
+    /// # Errors
+    /// As for [`Daemon::connect`]; or as many clients as may already wait for it.
+    pub fn at_once(address: &Address) -> Result<Self, DaemonError> {
+        let absent = |e| DaemonError::Absent(address.clone(), e);
+        let channel = Channel::connect_at_once(address).map_err(absent)?;
+        check_trust(address, &channel)?;
+        let hello = serde_json::to_vec(&HELLO).map_err(|e| absent(e.into()))?;
+        channel.send(&hello, &[], false).map_err(absent)?;
+        Ok(Self { address: address.clone(), channel })
+    }
+
+    /// The daemon, or this again if it has not answered yet.
+    ///
+    /// # Errors
+    /// It has gone, or is of another version.
+    pub fn answer(self) -> Result<Result<Daemon, Self>, DaemonError> {
+        let (mut buffer, mut fds) = (vec![0; MAX_REPLY], Vec::new());
+        let silent = |e| DaemonError::Silent(self.address.clone(), e);
+        match self.channel.receive(&mut buffer, &mut fds, false) {
+            Ok(0) => Err(silent(io::ErrorKind::ConnectionReset.into())),
+            Ok(len) => match serde_json::from_slice(&buffer[..len]) {
+                Ok(Reply::Changed) => Ok(Err(self)),
+                Ok(Reply::Refused { why, text }) => Err(DaemonError::Refused { why, text }),
+                Ok(reply) => Daemon::welcome(&self.address, self.channel, &reply, &fds).map(Ok),
+                Err(e) => Err(DaemonError::Confused(self.address, e.to_string())),
+            },
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Err(self)),
+            Err(e) => Err(silent(e)),
+        }
+    }
+}
+
+/// What a client says first.
+const HELLO: Request = Request::Hello { version: VERSION };
+
+/// Checks that who listens is root or this user.
+fn check_trust(address: &Address, channel: &Channel) -> Result<(), DaemonError> {
+    let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
+    if user != 0 && user != rustix::process::geteuid().as_raw() {
+        return Err(DaemonError::Stranger(address.clone(), user));
+    }
+    Ok(())
 }
 
 fn ask(

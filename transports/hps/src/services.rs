@@ -3,7 +3,7 @@
 
 use crate::rail::Rail;
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::{Daemon, DaemonError, SHOWING};
+use lapis_adapters::client::{Daemon, DaemonError, Greeted, SHOWING};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Place;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Between two tries to reach a daemon after one has gone.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// For so long a new daemon may take to say that it is there: the task waits meanwhile.
+/// For so long the daemon may take to hear that windows are closed: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
 
 /// News of the daemon.
@@ -35,6 +35,8 @@ pub(crate) struct Services {
     /// Kept when it has gone, for the matrix's last state.
     pub(crate) daemon: Daemon,
     gone: bool,
+    /// A new one, which has not answered yet. Nobody waits for it: it may hang.
+    greeted: Option<Greeted>,
     /// When a new one was looked for last.
     tried: Instant,
     /// The matrix's changes that this task has seen.
@@ -47,7 +49,7 @@ impl Services {
     pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
         let daemon = Daemon::connect(&address)?;
         let (tried, process) = (Instant::now(), getpid());
-        Ok(Self { address, key, daemon, gone: false, tried, seen: u64::MAX, process })
+        Ok(Self { address, key, daemon, gone: false, greeted: None, tried, seen: u64::MAX, process })
     }
 
     /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
@@ -113,6 +115,25 @@ impl Services {
         self.daemon.within(QUICK, |daemon| places.iter().all(|place| is_heard(daemon.close(place))));
     }
 
+    /// A new daemon, if one has answered. Looks for one, and waits for nothing.
+    fn find(&mut self) -> Option<Daemon> {
+        if self.greeted.is_none() {
+            if self.tried.elapsed() < PAUSE {
+                return None;
+            }
+            self.tried = Instant::now();
+            self.greeted = Greeted::at_once(&self.address).ok();
+        }
+        // If it has gone as well, the next look finds out who follows.
+        match self.greeted.take()?.answer().ok()? {
+            Ok(daemon) => Some(daemon),
+            Err(greeted) => {
+                self.greeted = Some(greeted);
+                None
+            }
+        }
+    }
+
     /// Looks whether the daemon is there. Costs a system call; answers what is new.
     #[cold]
     pub(crate) fn look(&mut self, rails: &[Rail]) -> Option<News> {
@@ -123,14 +144,7 @@ impl Services {
             self.gone = true;
             return Some(News::Gone);
         }
-        if self.tried.elapsed() < PAUSE {
-            return None;
-        }
-        let found = Daemon::connect_within(&self.address, QUICK).ok();
-        // A daemon that begins to listen long before it answers does not keep its tasks waiting all
-        // the time.
-        self.tried = Instant::now();
-        let daemon = found?;
+        let daemon = self.find()?;
         let shown = daemon.within(SHOWING, |daemon| {
             // Each is shown, also behind one whose number somebody else has by now.
             let mut shown = Ok(());
@@ -160,25 +174,60 @@ mod tests {
     use super::*;
     use lapis_adapters::listener::Listener;
     use lapis_nsd::{Options, Server, soft_adapters};
+    use lapis_testing::Patience;
 
-    #[test]
-    fn a_task_pauses_between_two_tries_of_a_daemon_that_does_not_answer() {
-        let address = Address::new(&format!("lapis-test-services-{}", std::process::id()));
+    /// A task that has lost its daemon, and the daemon's address.
+    fn orphan(name: &str) -> (Services, Address) {
+        let address = Address::new(&format!("lapis-test-{name}-{}", std::process::id()));
         let adapters = soft_adapters(1, 1, 4).expect("possible");
         let options = Options { address: address.clone(), adapters, ..Options::default() };
         let daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
         let mut services = Services::connect(address.clone(), Key::of_text("x")).expect("a daemon");
         drop(daemon);
         assert!(matches!(services.look(&[]), Some(News::Gone)));
+        (services, address)
+    }
+
+    /// Looks at intervals at which every look tries anew; the processor time that they take is
+    /// nothing, but a wait would be seen.
+    #[track_caller]
+    fn looks_take_no_time(services: &mut Services) {
+        let mut took = Duration::ZERO;
+        for _ in 0..10 {
+            std::thread::sleep(PAUSE);
+            let begun = Instant::now();
+            assert!(services.look(&[]).is_none());
+            took += begun.elapsed();
+        }
+        // Once each was half a second.
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_answer_is_not_waited_for_and_taken_when_it_does() {
+        let (mut services, address) = orphan("services-slow");
         // The next one listens, and takes its time.
         let next = Listener::bind(&address).expect("nobody listens");
         next.listen().expect("it is bound");
-        let (begun, mut tries) = (Instant::now(), 0);
-        while tries < 3 {
-            let before = services.tried;
-            assert!(services.look(&[]).is_none());
-            tries += u32::from(services.tried != before);
+        looks_take_no_time(&mut services);
+        drop(next);
+        let adapters = soft_adapters(1, 1, 4).expect("possible");
+        let options = Options { address, adapters, ..Options::default() };
+        let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        while !matches!(services.look(&[]), Some(News::Back)) {
+            assert!(!patience.is_over(), "the new daemon is not found");
+            std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(begun.elapsed() >= tries * QUICK + (tries - 1) * PAUSE, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn who_listens_at_the_daemons_name_and_takes_no_clients_keeps_nobody_waiting() {
+        let (mut services, address) = orphan("services-full");
+        let stranger = Listener::bind(&address).expect("nobody listens");
+        stranger.listen().expect("it is bound");
+        let queued: Vec<_> = std::iter::from_fn(|| Greeted::at_once(&address).ok()).collect();
+        looks_take_no_time(&mut services);
+        drop(queued);
     }
 }
