@@ -1,6 +1,7 @@
 //! Which processors each task gets under `--bind`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -43,9 +44,16 @@ fn caches() -> Vec<Vec<usize>> {
 }
 
 fn numa_nodes() -> Vec<Vec<usize>> {
-    let nodes: Vec<String> =
-        (0..1024).map_while(|node| read(format!("/sys/devices/system/node/node{node}/cpulist"))).collect();
+    let nodes = node_lists(Path::new("/sys/devices/system/node"));
     groups(|cpu| Some(nodes.iter().find(|list| contains(list, cpu)).map_or("0", |list| list).to_owned()))
+}
+
+/// The processors of each node. The numbers of nodes may have gaps.
+fn node_lists(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_node = |name: &str| name.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok());
+    let nodes = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_node));
+    nodes.filter_map(|node| std::fs::read_to_string(node.path().join("cpulist")).ok()).collect()
 }
 
 /// Whether a list such as `0-3,8` has a number.
@@ -113,5 +121,19 @@ mod tests {
     fn lists_are_understood() {
         assert!(contains("0-3,8\n", 2) && contains("0-3,8\n", 8) && !contains("0-3,8\n", 5));
         assert_eq!(first("4-7,9\n"), Some(4));
+    }
+
+    #[test]
+    fn nodes_whose_numbers_have_gaps_are_found() {
+        let folder = lapis_testing::scratch("nodes");
+        for (node, cpus) in [("node0", "0-3\n"), ("node8", "4-7\n"), ("node-x", "9\n")] {
+            std::fs::create_dir_all(folder.join(node)).unwrap();
+            std::fs::write(folder.join(node).join("cpulist"), cpus).unwrap();
+        }
+        let mut found = node_lists(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        found.sort_unstable();
+        assert_eq!(found, ["0-3\n", "4-7\n"]);
+        assert!(node_lists(&folder).is_empty());
     }
 }

@@ -138,6 +138,7 @@ fn run_here(
         piped,
         guard: running.guard_line(),
     };
+    spawner.clear_common_file();
     start_here(spec, &spawner, &mut running)?;
     Ok(running.until_the_end(&|task, before| {
         let local = spawner.start(task as usize, before, Stdio::null());

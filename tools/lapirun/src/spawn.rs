@@ -174,10 +174,20 @@ impl Spawner<'_> {
         Ok(Local { pid: Pid::from_child(&child), child, reaped: false, guard: self.guard.clone() })
     }
 
+    /// Removes what an earlier job has written to the file of all tasks.
+    pub(crate) fn clear_common_file(&self) {
+        if let Some(name) = self.files.filter(|pattern| !pattern.contains("%t")) {
+            let _ = std::fs::remove_file(self.path_of(name));
+        }
+    }
+
+    fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.map_or_else(|| name.into(), |folder| folder.join(name))
+    }
+
     /// The file of a task's output; one that is restarted writes on.
     fn file_of(&self, pattern: &str, task: u32, before: u32) -> io::Result<File> {
-        let name = PathBuf::from(pattern.replace("%t", &task.to_string()));
-        let path = self.folder.map_or(name.clone(), |folder| folder.join(&name));
+        let path = self.path_of(&pattern.replace("%t", &task.to_string()));
         let mut options = File::options();
         options.create(true).append(true);
         if before == 0 && pattern.contains("%t") {

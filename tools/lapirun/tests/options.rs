@@ -84,6 +84,11 @@ fn each_task_may_write_a_file() {
             assert_eq!(text, format!("out {task}\nerr {task}\n"));
         }
     }
+    let common = folder.join("all");
+    for _ in 0..2 {
+        run(lapirun_with(&["-n", "2", "-o", common.to_str().unwrap(), "echo", "line"])).expect(0);
+        assert_eq!(std::fs::read_to_string(&common).unwrap(), "line\nline\n");
+    }
     let done = run(lapirun_with(&["-n", "1", "-o", "/no/such/folder/x", "true"]));
     assert!(done.code != Some(0) && done.err.contains("/no/such/folder/x"), "{done:?}");
     std::fs::remove_dir_all(&folder).unwrap();

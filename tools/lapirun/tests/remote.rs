@@ -336,3 +336,17 @@ fn a_host_is_given_up_although_the_remote_command_has_children() {
     await_death(&left);
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+/// As where a login hangs.
+#[test]
+fn a_host_that_does_not_answer_at_all_is_named() {
+    let script = lapis_testing::scratch("hanging-login");
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    std::fs::write(&script, "exec sleep 300\n").unwrap();
+    let mut command = lapirun();
+    command.args(["-H", "far", "--remote", &format!("sh {} {{host}}", script.display())]);
+    command.args(["--timeout", "15", "true"]);
+    let done = run(command).expect(124);
+    let _ = std::fs::remove_file(&script);
+    assert!(done.err.contains("host far: its agent has not answered for ten seconds"), "{done:?}");
+}

@@ -8,6 +8,10 @@ use super::Remote;
 const SUSPICIOUS: Duration = Duration::from_secs(1);
 const HOPELESS: Duration = Duration::from_secs(30);
 
+/// The same for one that has not answered at all. It is not given up: the remote command may wait
+/// for somebody, or for its turn.
+const UNREACHED: Duration = Duration::from_secs(10);
+
 /// Notices silence, for one who has started agents.
 pub(crate) struct Listening {
     /// When silence was measured last.
@@ -31,7 +35,7 @@ impl Listening {
         let passed = self.last.elapsed().min(SUSPICIOUS / 2);
         self.last = Instant::now();
         let mut lines = Vec::new();
-        for agent in agents.iter_mut().filter(|agent| agent.greeted) {
+        for agent in agents {
             let host = &agent.host;
             if agent.silence.is_zero() && std::mem::take(&mut agent.suspected) {
                 lines.push(format!("host {host}: its agent answers again"));
@@ -39,7 +43,11 @@ impl Listening {
             if listening {
                 agent.silence += passed;
             }
-            if agent.silence >= HOPELESS {
+            if !agent.greeted {
+                if agent.silence >= UNREACHED && !std::mem::replace(&mut agent.suspected, true) {
+                    lines.push(format!("host {host}: its agent has not answered for ten seconds"));
+                }
+            } else if agent.silence >= HOPELESS {
                 agent.cut();
             } else if agent.silence >= SUSPICIOUS && !std::mem::replace(&mut agent.suspected, true) {
                 lines.push(format!("host {host}: its agent has given no sign of life for a second"));
