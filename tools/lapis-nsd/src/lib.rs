@@ -16,6 +16,7 @@
 //! | `closer.rs` | closes what clients have passed, their connections, and memory of windows |
 //! | `process.rs` | the process behind a connection, and its end |
 //! | `youth.rs` | how long a daemon does not know what tasks of one before it have |
+//! | `shares.rs` | how much one user may take |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
@@ -27,6 +28,7 @@ mod ports;
 mod process;
 mod remote_daemons;
 mod server;
+mod shares;
 mod tables;
 mod youth;
 

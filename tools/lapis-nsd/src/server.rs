@@ -6,6 +6,7 @@ use crate::closer::Closer;
 use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
 use crate::process::Process;
+use crate::shares::Shares;
 use crate::tables::{Tables, Users};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::channel::{Address, Channel};
@@ -20,13 +21,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The most clients of one user, so that nobody else is kept out.
-const CLIENTS_OF_A_USER: usize = 4096;
-/// The most clients of all.
-const CLIENTS: usize = 16_384;
 /// Of one who has more than this to be closed, nothing is heard until it is: he passes faster than
 /// he lets close.
-const UNCLOSED_OF_A_USER: usize = 2 * CLIENTS_OF_A_USER;
+const UNCLOSED_OF_A_USER: usize = 8192;
+
+/// For so long nobody is accepted when descriptors are short. Who waits goes on waiting.
+const DEAF: Duration = Duration::from_millis(10);
 
 /// Clients that are accepted for one event.
 const AT_ONCE: usize = 64;
@@ -74,6 +74,9 @@ pub struct Server {
     /// Tells that interfaces have changed.
     news: Option<News>,
     closer: Closer,
+    shares: Shares,
+    /// Until then nobody is accepted.
+    deaf_until: Option<Instant>,
     /// Nothing is passed over a connection before it is admitted.
     empty_handed: bool,
     clients: HashMap<u64, Client>,
@@ -99,6 +102,8 @@ impl Server {
         let listener = Listener::bind(&options.address)?;
         let mut tables = Tables::new(options.adapters.clone(), options.share)?;
         tables.set_users(options.users.clone());
+        let shares = if options.own_user_only { Shares::ALL } else { Shares::of_process() };
+        tables.set_shares(shares);
         tables.be_young(options.youth);
         let news = if tables.has_interfaces() { Some(News::open()?) } else { None };
         let watch = epoll::create(CreateFlags::CLOEXEC)?;
@@ -124,6 +129,8 @@ impl Server {
             tables,
             news,
             closer,
+            shares,
+            deaf_until: None,
             empty_handed,
             clients,
             next: 1,
@@ -166,7 +173,8 @@ impl Server {
     fn patience(&self, due: &mut Option<Instant>) -> Option<Timespec> {
         let now = Instant::now();
         *due = self.tables.settles_in().map(|pause| due.unwrap_or(now + pause).min(now + pause));
-        let pause = (*due)?.saturating_duration_since(now);
+        let next = (*due).into_iter().chain(self.deaf_until).min();
+        let pause = next?.saturating_duration_since(now);
         Some(Timespec { tv_sec: pause.as_secs().cast_signed(), tv_nsec: pause.subsec_nanos().into() })
     }
 
@@ -187,6 +195,9 @@ impl Server {
             }
             if due.take_if(|due| *due <= Instant::now()).is_some() {
                 self.tables.settle();
+            }
+            if self.deaf_until.take_if(|until| *until <= Instant::now()).is_some() {
+                self.listen_for(EventFlags::IN)?;
             }
             for event in &events {
                 match event.data.u64() {
@@ -220,6 +231,11 @@ impl Server {
         Ok(Handle { stop, thread: Some(thread) })
     }
 
+    /// Whether clients that come are an event.
+    fn listen_for(&self, events: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.watch, &self.listener, EventData::new_u64(LISTENER), events)?)
+    }
+
     /// Takes clients that wait: some at a time, so that those who come and go at once leave time
     /// for others. The rest is another event.
     fn accept(&mut self) {
@@ -227,9 +243,11 @@ impl Server {
             let channel = match self.listener.accept() {
                 Ok(Some(channel)) => channel,
                 Ok(None) => return,
+                // Descriptors are short. Clients that are there are served meanwhile.
                 Err(_) => {
-                    // Descriptors are short, and who waits goes on waiting: not at full speed.
-                    std::thread::sleep(Duration::from_millis(10));
+                    if self.listen_for(EventFlags::empty()).is_ok() {
+                        self.deaf_until = Some(Instant::now() + DEAF);
+                    }
                     return;
                 }
             };
@@ -247,7 +265,7 @@ impl Server {
         }
         let theirs = self.clients.values().filter(|client| client.conversation.caller().user == user).count();
         let theirs = theirs + self.closer.waiting(user);
-        if self.clients.len() >= CLIENTS || theirs >= CLIENTS_OF_A_USER {
+        if !self.shares.admit(administrator, theirs, self.clients.len()) {
             return Err(channel);
         }
         let client = self.next;

@@ -20,8 +20,9 @@ use crate::caller::Caller;
 use crate::ports::{NewPort, Ports};
 use crate::process::Process;
 use crate::remote_daemons::RemoteDaemons;
+use crate::shares::Shares;
 use crate::youth::Youth;
-use cards::{Card, Entry, Opened};
+use cards::{Card, Entry, Opened, Share};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::matrix::{ADAPTERS, Writer};
@@ -47,6 +48,7 @@ pub struct Tables {
     cards: Vec<Card>,
     /// The most windows of one adapter that one user may have; none: half of those that it has.
     share: Option<u32>,
+    shares: Shares,
     matrix: Writer,
     changed: bool,
     ports: Ports,
@@ -80,6 +82,7 @@ impl Tables {
         Ok(Self {
             cards,
             share,
+            shares: Shares::ALL,
             matrix,
             changed: false,
             users,
@@ -93,6 +96,19 @@ impl Tables {
     /// Lets these users open windows of interfaces, too.
     pub fn set_users(&mut self, users: Users) {
         self.users = users;
+    }
+
+    /// How many windows users may have of all adapters, for want of descriptors.
+    pub(crate) fn set_shares(&mut self, shares: Shares) {
+        self.shares = shares;
+    }
+
+    /// What a user may have of one adapter's windows at present.
+    fn share_of(&self, caller: Caller) -> Share {
+        let is_theirs = |entry: &&Entry| entry.user == caller.user;
+        let theirs = self.cards.iter().map(|card| card.windows.values().filter(is_theirs).count()).sum();
+        let is_short = !self.shares.has_windows(caller.administrator, theirs, self.taken());
+        Share { most: self.share, is_short }
     }
 
     /// Begins a time in which nobody gets windows but those who have them: windows of tasks that a
@@ -255,7 +271,7 @@ impl Tables {
     }
 
     fn open(&mut self, caller: Caller, adapter: &str, window: Option<u32>, key: Key) -> Answer {
-        let (share, grown_up) = (self.share, self.grown_up());
+        let (share, grown_up) = (self.share_of(caller), self.grown_up());
         let card = self.card_for(caller, adapter)?;
         if !card.is_up() {
             return Err((Why::Down, format!("{adapter} is down: `lapis-windows up {adapter}` takes it up")));
@@ -302,7 +318,7 @@ impl Tables {
         geometry: Geometry,
         fds: &mut Vec<OwnedFd>,
     ) -> Answer {
-        let share = self.share;
+        let share = self.share_of(caller);
         let card = self.card_for(caller, &place.adapter)?;
         card.may_open(caller, place.window, key)?;
         if let Some(process) = card.still_used_by(place.window).filter(|who| !who.is(caller.process)) {

@@ -183,6 +183,25 @@ fn rubbish_and_floods_of_connections_leave_the_daemon_working() {
     daemon.open("sn0", None, Key::of_text("a")).expect("and gives windows");
 }
 
+/// Clients of the daemon's own user may use all descriptors up.
+#[test]
+fn without_descriptors_for_more_clients_those_that_are_there_are_served() {
+    let address = address("few");
+    let mut command = clean("prlimit");
+    command.args(["--nofile=64:64", env!("CARGO_BIN_EXE_lapis-nsd"), "--socket", address.as_str()]);
+    let mut daemon = Running::start(command);
+    daemon.read_line("lapis-nsd: listening");
+    let first = Daemon::connect(&address).expect("is accepted");
+    let waiting: Vec<_> = (0..64).map(|_| Channel::connect(&address, Duration::from_secs(10))).collect();
+    let soon = Duration::from_millis(50);
+    assert!(Daemon::connect_within(&address, soon).is_err(), "64 descriptors are enough");
+    for _ in 0..100 {
+        assert_eq!(first.adapters().expect("answers").len(), 2);
+    }
+    drop(waiting);
+    Daemon::connect(&address).expect("is accepted now");
+}
+
 /// A connection whose last close waits for so long until the other end, which comes with it, has
 /// taken what was sent.
 fn lingering(time: Duration) -> (TcpStream, TcpStream) {

@@ -39,6 +39,15 @@ pub(super) struct Card {
     pub(super) windows: BTreeMap<u32, Entry>,
 }
 
+/// What a user may have of an adapter's windows.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    /// How many; none: half of them.
+    pub(super) most: Option<u32>,
+    /// No more of any adapter.
+    pub(super) is_short: bool,
+}
+
 impl Card {
     pub(super) fn new(mut spec: AdapterSpec) -> Result<Self, String> {
         let interface = match &spec.interface {
@@ -124,8 +133,13 @@ impl Card {
     }
 
     /// Refuses a user who has his share.
-    pub(super) fn within(&self, caller: Caller, share: Option<u32>, name: &str) -> Result<(), (Why, String)> {
-        let share = share.unwrap_or_else(|| self.spec.windows.div_ceil(2));
+    pub(super) fn within(&self, caller: Caller, share: Share, name: &str) -> Result<(), (Why, String)> {
+        if share.is_short {
+            let text = "users have as many windows as the daemon's limit of descriptors leaves them: raise it \
+                        (`ulimit -n`, or LimitNOFILE of its unit)";
+            return Err((Why::Full, text.to_owned()));
+        }
+        let share = share.most.unwrap_or_else(|| self.spec.windows.div_ceil(2));
         let has = self.windows.values().filter(|entry| entry.user == caller.user).count();
         if caller.user == 0 || has < share as usize {
             return Ok(());

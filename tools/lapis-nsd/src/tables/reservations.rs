@@ -17,7 +17,7 @@ impl Tables {
         held: bool,
     ) -> Answer {
         let is_again = held && window.is_some();
-        let (share, grown_up) = (self.share, self.grown_up());
+        let (share, grown_up) = (self.share_of(caller), self.grown_up());
         let card = self.card_for(caller, adapter)?;
         if !is_again {
             grown_up?;

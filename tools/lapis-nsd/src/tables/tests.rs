@@ -180,6 +180,19 @@ fn a_share_that_nobody_names_is_half_of_each_adapters_windows() {
 }
 
 #[test]
+fn where_descriptors_are_short_something_is_left_for_others() {
+    let mut tables = tables();
+    // An eighth of them: four windows.
+    tables.set_shares(Shares::of(Some(32)));
+    let kept: Vec<_> =
+        (0..4).map(|_| open(&mut tables, caller(1, ANN), None, "a").expect("is left")).collect();
+    assert_eq!(open(&mut tables, caller(1, ANN), None, "a").err(), Some(Why::Full));
+    assert!(open(&mut tables, caller(2, BOB), None, "b").is_ok());
+    assert!(open(&mut tables, caller(3, 0), None, "c").is_ok());
+    drop(kept);
+}
+
+#[test]
 fn a_user_gets_a_share_and_full_tables_refuse() {
     let mut tables = tables();
     let mut kept = Vec::new();
