@@ -234,7 +234,7 @@ impl Tables {
     fn adapters(&mut self, caller: Caller) -> Reply {
         let may_send = self.may_send(caller);
         let tell = |(index, card): (u32, &mut Card)| {
-            let mut adapter = card.tell(index);
+            let mut adapter = card.tell(index, may_send);
             if let Some(text) = card.denied(caller, may_send) {
                 (adapter.refused, adapter.soon) = (Some(text), false);
             }

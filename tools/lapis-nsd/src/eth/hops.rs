@@ -20,6 +20,12 @@ const SILENT: Duration = Duration::from_secs(4);
 /// Enough for each task of a large job; who asks for more is served, too.
 const MOST: usize = 1 << 16;
 
+/// Of those that nobody has answered for so many are kept: a task may ask for any address.
+const MOST_UNANSWERED: usize = 4096;
+
+/// So many neighbours are asked at a time, the others later: the daemon has more to do.
+const AT_ONCE: usize = 64;
+
 /// A next hop that tasks were told, or wait for.
 #[derive(Clone, Copy, Debug)]
 struct Via {
@@ -36,13 +42,15 @@ pub(super) struct Hops {
     known: HashMap<IpAddr, Via>,
     /// Neighbours were asked last whether they are there.
     asked: Instant,
+    /// The one that was asked last.
+    last: Option<IpAddr>,
     /// A task was told another hop than those before it, who have not heard of it.
     untold: bool,
 }
 
 impl Hops {
     pub(super) fn none() -> Self {
-        Self { known: HashMap::new(), asked: Instant::now(), untold: false }
+        Self { known: HashMap::new(), asked: Instant::now(), last: None, untold: false }
     }
 
     /// The next hop to an address; none, while it is looked for. Whoever hears of none is told when
@@ -60,7 +68,7 @@ impl Hops {
 
     fn note(&mut self, to: IpAddr, address: IpAddr, mac: Option<[u8; 6]>) {
         let fresh = Via { address, mac, since: Instant::now() };
-        let is_full = self.known.len() >= MOST;
+        let is_full = self.known.len() >= MOST || mac.is_none() && self.unanswered() >= MOST_UNANSWERED;
         match self.known.get_mut(&to) {
             Some(via) if via.mac == mac => via.address = address,
             Some(via) => {
@@ -70,6 +78,10 @@ impl Hops {
             None if is_full => {}
             None => _ = self.known.insert(to, fresh),
         }
+    }
+
+    fn unanswered(&self) -> usize {
+        self.known.values().filter(|via| via.mac.is_none()).count()
     }
 
     /// Whether nobody whom tasks look for from here answers: the network in between carries
@@ -114,11 +126,20 @@ impl Hops {
         }
         self.asked = Instant::now();
         let Ok(neighbours) = netlink.neighbours(index) else { return };
-        for address in self.known.values().map(|via| via.address).collect::<BTreeSet<_>>() {
-            if neighbours.get(&address).is_none_or(|neighbour| neighbour.is_stale) {
-                let _ = netlink.look_for(index, address);
-            }
+        let is_quiet = |address: &IpAddr| neighbours.get(address).is_none_or(|neighbour| neighbour.is_stale);
+        for address in self.turn(is_quiet) {
+            let _ = netlink.look_for(index, address);
         }
+    }
+
+    /// The neighbours that are asked next, of those that are to be asked.
+    fn turn(&mut self, is_quiet: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
+        let quiet: BTreeSet<IpAddr> = self.known.values().map(|via| via.address).filter(is_quiet).collect();
+        let (before, after): (Vec<IpAddr>, Vec<IpAddr>) =
+            quiet.into_iter().partition(|address| self.last.is_some_and(|last| *address <= last));
+        let turn: Vec<IpAddr> = after.into_iter().chain(before).take(AT_ONCE).collect();
+        self.last = turn.last().copied();
+        turn
     }
 
     /// When it is time.
@@ -131,5 +152,35 @@ impl Hops {
     /// No task is there that knows any.
     pub(super) fn forget(&mut self) {
         (self.known, self.untold) = (HashMap::new(), false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn address(n: u32) -> IpAddr {
+        Ipv4Addr::from(0x0a00_0000 + n).into()
+    }
+
+    #[test]
+    fn neighbours_are_asked_in_turn() {
+        let mut hops = Hops::none();
+        (0..150).for_each(|n| hops.note(address(n), address(n), None));
+        let asked: Vec<Vec<IpAddr>> = (0..3).map(|_| hops.turn(|_| true)).collect();
+        let expected =
+            |from: u32| (from..from + AT_ONCE as u32).map(|n| address(n % 150)).collect::<Vec<_>>();
+        assert_eq!(asked, [expected(0), expected(64), expected(128)]);
+        assert_eq!(hops.turn(|quiet| *quiet == address(7)), [address(7)]);
+    }
+
+    #[test]
+    fn addresses_that_nobody_answers_for_take_little_room_and_leave_some_for_others() {
+        let mut hops = Hops::none();
+        (0..5000).for_each(|n| hops.note(address(n), address(n), None));
+        assert_eq!(hops.known.len(), MOST_UNANSWERED);
+        hops.note(address(9000), address(9000), Some([1; 6]));
+        assert!(hops.known.contains_key(&address(9000)));
     }
 }

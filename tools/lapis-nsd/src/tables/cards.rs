@@ -87,8 +87,9 @@ impl Card {
         })
     }
 
-    pub(super) fn tell(&mut self, index: u32) -> Adapter {
-        if let Some((interface, _)) = &mut self.interface {
+    /// What it is. If the one who asks may use it, an interface that was refused is tried again.
+    pub(super) fn tell(&mut self, index: u32, may_send: bool) -> Adapter {
+        if let Some((interface, _)) = self.interface.as_mut().filter(|_| may_send) {
             interface.retry();
         }
         let interface = self.interface.as_ref();
