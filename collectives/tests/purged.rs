@@ -4,9 +4,10 @@
 mod support;
 
 use lapis_collectives::{Call, CollectiveError, Combine, Edge, Group, Request, Team};
-use lapis_core::Context;
 use lapis_core::stats::Path;
-use support::{Stage, UDP, job};
+use lapis_core::{Context, Delivery, HandlerId};
+use std::time::Duration;
+use support::{SHM, Stage, UDP, job};
 
 /// Bytes that do not arrive at once.
 const LONG: usize = 16 << 20;
@@ -116,5 +117,37 @@ fn a_failed_call_whose_data_is_on_its_way_does_not_end_when_somebody_else_is_pur
             _ => {}
         }
         (0..4).filter(|task| *task != me).for_each(|task| context.acknowledge_failure(task));
+    });
+}
+
+const MESSAGE: HandlerId = HandlerId(9);
+
+/// Task 1 computes for longer than TIMEOUT of task 0, which loses it.
+#[test]
+fn a_member_that_fell_silent_has_not_left_and_can_be_talked_to_again() {
+    let stage = Stage::default();
+    job(2, SHM, move |context| {
+        let stage = stage.clone();
+        context.set_handler(MESSAGE, |_, _| Delivery::bury()).unwrap();
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        if context.task() == 1 {
+            stage.wait_for(1);
+            context.wait_until(|| stage.is_reached(2)).unwrap();
+            return;
+        }
+        context.set_timeout(Duration::from_secs(1));
+        context.send(1, MESSAGE, &[], &[]).unwrap();
+        assert!(context.fence().is_err());
+        context.set_timeout(Duration::from_secs(900));
+        assert!(context.reachable(1).is_err() && !context.has_left(1));
+        stage.reach(1);
+        drop(team);
+        context.purge(1).unwrap();
+        context.resume(1).unwrap();
+        context.acknowledge_failure(1);
+        context.send(1, MESSAGE, &[], &[]).unwrap();
+        context.fence().unwrap();
+        stage.reach(2);
     });
 }

@@ -54,7 +54,7 @@ use crate::board::Board;
 use crate::error::{Cause, Result};
 use early::{Early, Letter};
 use lapis_core::context::SERVICE;
-use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
+use lapis_core::{CompletionHandler, Context, Delivery, Run};
 use lapis_schedules::group::Group;
 use questions::{Memories, Started};
 use search::Memory;
@@ -267,7 +267,7 @@ impl Engine {
     }
 
     /// Keeps the board of a released team until all members have left it, and frees boards that all
-    /// have left. A purged member may still write to its board.
+    /// have left. A member that was purged or fell silent may still write to its board.
     ///
     /// # Safety
     /// The lock is held, and the context can be used.
@@ -276,9 +276,7 @@ impl Engine {
         let left = &mut unsafe { self.inner() }.left;
         left.push(board);
         left.retain(|board| {
-            let over = board.is_left(|member| {
-                !matches!(context.reachable(board.task(member)), Err(Error::TargetDown { .. }))
-            });
+            let over = board.is_left(|member| !context.has_left(board.task(member)));
             if over {
                 // SAFETY: it came from this context, and nobody reads it any more.
                 unsafe { context.free_raw(board.region()) };

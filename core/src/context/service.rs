@@ -72,6 +72,13 @@ impl Context {
         if peer.state == PeerState::Up { Ok(()) } else { Err(peer.refusal(target)) }
     }
 
+    /// Whether a task has ended its context or its process has ended, as far as is known. One that
+    /// fell silent, or was purged, may still be at memory that it has mapped.
+    pub fn has_left(&self, target: PeerId) -> bool {
+        let peer = &self.locked().peers[target];
+        peer.dead || peer.farewell || peer.state == PeerState::Ended
+    }
+
     /// Whether the calling thread may wait.
     ///
     /// # Errors

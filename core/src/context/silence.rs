@@ -175,12 +175,12 @@ impl Locked<'_> {
         match self.peers[peer].state {
             PeerState::Up => {}
             // What it had not answered, or not taken, when it took its leave ends now.
-            PeerState::Ended => return self.peer_down(peer, "it has terminated its context"),
+            PeerState::Ended => return self.lose(peer, "it has terminated its context"),
             PeerState::Down | PeerState::Purged => return,
         }
         let error = Error::Timeout { task: peer, seconds, doing };
         if !self.call_error_handler(&error, peer) {
-            self.peer_down(peer, &format!("it has not answered for {seconds} s"));
+            self.lose(peer, &format!("it has not answered for {seconds} s"));
         }
     }
 }

@@ -123,14 +123,18 @@ impl Locked<'_> {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
     #[cold]
     pub(crate) fn peer_down(&mut self, peer: PeerId, how: &str) {
+        self.note_death(peer);
+        self.lose(peer, how);
+    }
+
+    /// The same with a peer whose process may live.
+    #[cold]
+    pub(crate) fn lose(&mut self, peer: PeerId, how: &str) {
         let state = &mut **self;
         let ended = match state.peers[peer].state {
             PeerState::Down => return,
             PeerState::Ended => true,
-            PeerState::Purged => {
-                state.note_death(peer);
-                return self.end_loans(peer);
-            }
+            PeerState::Purged => return self.end_loans(peer),
             // Whoever has heard this task's farewell owes none.
             PeerState::Up => state.peers.parted,
         };
@@ -140,7 +144,6 @@ impl Locked<'_> {
             self.shared().windows[peer as usize].close();
         }
         let state = &mut **self;
-        state.note_death(peer);
         if let Some((_, datagrams)) = state.engine_to(peer) {
             datagrams.purge(peer);
         }
