@@ -1,11 +1,11 @@
 //! Puts, gets and atomics that a target refuses: its answer, and their end at the origin.
 //!
-//! A target refuses for one of three reasons: the safe interface requested a check, and the memory
-//! is not shared; there is no variable for an atomic; or its transport can't put the data of a get
-//! into the origin's memory. The answer ends the operation. The owner of its memory, or the caller
-//! that waits, gets the [`Refusal`]. Counters count successes only, so if only a counter would be
-//! notified, the origin's error handler is called. The target increments no counter. For fences the
-//! operation is done, as any that has failed.
+//! A target refuses for one of four reasons: the safe interface requested a check, and the memory
+//! is not shared; there is no variable for an atomic; the atomic's operation is unknown; or its
+//! transport can't put the data of a get into the origin's memory. The answer ends the operation.
+//! The owner of its memory, or the caller that waits, gets the [`Refusal`]. Counters count
+//! successes only, so if only a counter would be notified, the origin's error handler is called.
+//! The target increments no counter. For fences the operation is done, like any that has failed.
 
 use super::{Operation, TrustedDestination, Waiting};
 use crate::Context;
@@ -23,8 +23,8 @@ impl Locked<'_> {
         header.flags & CHECKED == 0 || self.holds_region(addr, len)
     }
 
-    /// Answers a message that is not done, and is done with it: who fences hears of it before the
-    /// fence ends.
+    /// Answers a message that is refused, and ends it: the origin gets the answer before its fence
+    /// ends.
     #[cold]
     pub(super) fn refuse(
         &mut self,
