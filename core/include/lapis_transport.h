@@ -1,7 +1,7 @@
 /*
- * lapis_transport.h: the border between Lapis and transport plugins written in C.
+ * lapis_transport.h: the interface between Lapis and transport plugins written in C.
  *
- * docs/plugin-abi.md explains it, docs/writing-a-transport.md gives a lesson, examples/plugins/c-echo is a whole plugin.
+ * docs/plugin-abi.md explains it, docs/writing-a-transport.md is a tutorial, examples/plugins/c-echo is a complete plugin.
  * A test of Lapis compares every size, offset and number in here with its own.
  *
  * A plugin named NAME is a file liblapis_NAME.so that exports one function, lapis_transport_NAME_v1.
@@ -249,7 +249,8 @@ typedef struct {
 } lapis_data_in;
 
 /* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length
-   (32 bits), up to 184 bytes of message; a longer one lies in the data ring. The first 8 bytes are written last, in one store. */
+   (32 bits), up to 184 bytes of message; a longer one lies in the data ring. The first 8 bytes are written last, in one store.
+   The message at position p is in slot g ^ (g >> 1), where g is p & mask. */
 typedef struct {
     uint8_t *slots;
     uint64_t mask;     /* number of slots, a power of two and at most 256, minus one */
