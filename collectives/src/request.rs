@@ -291,7 +291,12 @@ impl<B: Unpin> Future for Request<B> {
         if let Some((op, _)) = self.op {
             let _held = Held::new(self.team.context());
             // SAFETY: the request keeps the operation; the lock is held.
-            unsafe { (*op.as_ptr()).waker = Some(cx.waker().clone()) };
+            unsafe {
+                // One that has ended wakes nobody, and is kept for the next call.
+                if (*op.as_ptr()).running {
+                    (*op.as_ptr()).waker = Some(cx.waker().clone());
+                }
+            }
         }
         match self.test() {
             Ok(false) => {}

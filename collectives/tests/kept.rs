@@ -3,7 +3,12 @@
 
 mod support;
 
-use lapis_collectives::{CollectiveError, Operator, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Operator, Team};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Wake;
 use support::{SHM, job};
 
 /// Rounds of calls of which some share the place where they are kept.
@@ -83,5 +88,37 @@ fn members_whose_kept_calls_differ_are_both_told() {
         let failed = team.all_reduce_into(&data, &mut sum, by).unwrap_err();
         assert!(matches!(failed, CollectiveError::Mismatch { .. }), "{failed}");
         assert!(team.barrier().is_err(), "the team is over");
+    });
+}
+
+/// Counts how often a task is woken.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_kept_operation_does_not_wake_who_awaited_an_earlier_run_of_it() {
+    job(1, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let start = || {
+            let sum: Combine<'static, u64> = Operator::Sum.into();
+            team.start(&Call::AllReduce { count: 1 }, sum, vec![3], vec![0]).unwrap()
+        };
+        let woken = Arc::new(Woken::default());
+        let waker = Arc::clone(&woken).into();
+        // Alone, it has ended before it is awaited.
+        let ended = pin!(start()).poll(&mut std::task::Context::from_waker(&waker));
+        assert!(ended.is_ready());
+        drop(waker);
+        assert_eq!(Arc::strong_count(&woken), 1, "what is kept refers to the task");
+        for _ in 0..3 {
+            assert_eq!(start().wait().unwrap().1, [3]);
+        }
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
     });
 }
