@@ -231,7 +231,7 @@ impl Signature {
             None => (call.count().wrapping_mul(of.size() as u64), call.root().unwrap_or(0) as u64),
         };
         // Moving data, members may count in other elements as long as the bytes agree.
-        Self::new(call.code(), call.folds().then(|| of.code()), by, root, bytes)
+        Self::new(call.code(), call.folds().then_some(of), by, root, bytes)
     }
 }
 

@@ -158,14 +158,6 @@ impl Type {
             Self::Bytes(size) => size as usize,
         }
     }
-
-    /// A small number for messages.
-    pub(crate) fn code(self) -> u64 {
-        match self {
-            Self::Bytes(_) => 31,
-            other => Self::ALL.iter().position(|t| *t == other).unwrap_or(31) as u64,
-        }
-    }
 }
 
 impl Operator {

@@ -31,8 +31,9 @@ pub(crate) const NAMES: [&str; 18] = [
 /// ```
 ///
 /// Calls with a list of lengths that all members give have all bytes, and in place of a root a
-/// digest of the list. What does not fit in its bits is mixed into them; the first bit of a root
-/// says that it was.
+/// digest of the list. Where elements of the program are folded, the bits of type and operator tell
+/// their size. What does not fit in its bits is mixed into them; the first bit of a root says that
+/// it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(pub(crate) u64);
 
@@ -49,17 +50,27 @@ const MIXED: u64 = 1 << (OPERATOR - ROOT - 1);
 const ANY_TYPE: u64 = 31;
 const NO_OPERATOR: u64 = 15;
 
+/// What stands in the bits of type and operator from the first type on that is none of the
+/// library's: elements of the program, of 0 bytes and more. Sizes that are not told exactly share
+/// what is left below `ANY_TYPE`.
+const OPAQUE: u64 = 19 << (TYPE - OPERATOR);
+const EXACT: u64 = 128;
+const OTHERS: u32 = 6;
+
+const _: () = assert!(OPAQUE + EXACT + (1 << OTHERS) == ANY_TYPE << (TYPE - OPERATOR));
+const _: () = assert!(Type::ALL.len() as u64 <= OPAQUE >> (TYPE - OPERATOR));
+
 impl Signature {
-    /// Of an operation's number, and the code of a type; `root` is the digest of lengths, if there
-    /// are any.
-    pub(crate) fn new(operation: u64, of: Option<u64>, by: Option<Operator>, root: u64, bytes: u64) -> Self {
-        let (of, operator) = (of.unwrap_or(ANY_TYPE), by.map_or(NO_OPERATOR, |by| by as u64));
+    /// Of an operation's number, and of a type if it counts; `root` is the digest of lengths, if
+    /// there are any.
+    pub(crate) fn new(operation: u64, of: Option<Type>, by: Option<Operator>, root: u64, bytes: u64) -> Self {
+        let folded = folded(of, by);
         let bytes = squeezed(bytes, ROOT);
         let root = match root {
             rank if rank >= MIXED && has_root(operation) => squeezed(rank, OPERATOR - ROOT - 1) | MIXED,
             other => squeezed(other, OPERATOR - ROOT),
         };
-        Self(operation << OPERATION | of << TYPE | operator << OPERATOR | root << ROOT | bytes)
+        Self(operation << OPERATION | folded << OPERATOR | root << ROOT | bytes)
     }
 
     fn operation(self) -> u64 {
@@ -99,6 +110,14 @@ impl Signature {
         self.has_lengths() && self.0 & ((1 << OPERATOR) - 1) == root << ROOT | squeezed(bytes, ROOT)
     }
 
+    /// The number of bytes of folded elements of the program; the error is a digest of larger
+    /// ones. `None`: there are no such elements.
+    fn opaque(self) -> Option<Result<u64, u64>> {
+        let folded = self.0 >> OPERATOR & ((1 << (OPERATION - OPERATOR)) - 1);
+        let size = folded.checked_sub(OPAQUE).filter(|size| *size < EXACT + (1 << OTHERS))?;
+        Some(if size < EXACT { Ok(size) } else { Err(size - EXACT) })
+    }
+
     /// The operation's name.
     pub(crate) fn name(self) -> &'static str {
         NAMES.get(self.operation() as usize).unwrap_or(&"unknown operation")
@@ -111,6 +130,19 @@ fn has_root(operation: u64) -> bool {
     name.is_some_and(|name| {
         matches!(*name, "broadcast" | "multicast" | "reduce" | "gather" | "gatherv" | "scatter" | "scatterv")
     })
+}
+
+/// The bits of type and operator.
+fn folded(of: Option<Type>, by: Option<Operator>) -> u64 {
+    match of {
+        Some(Type::Bytes(size)) if u64::from(size) < EXACT => OPAQUE + u64::from(size),
+        Some(Type::Bytes(size)) => OPAQUE + EXACT + squeezed(u64::from(size), OTHERS),
+        _ => {
+            let of = of.and_then(|of| Type::ALL.iter().position(|one| *one == of));
+            let of = of.map_or(ANY_TYPE, |at| at as u64);
+            of << (TYPE - OPERATOR) | by.map_or(NO_OPERATOR, |by| by as u64)
+        }
+    }
 }
 
 /// An odd number without a pattern.
@@ -143,6 +175,11 @@ impl std::fmt::Display for Signature {
             None if has_root(self.operation()) => write!(f, ", root #{root:04x}, beyond {MIXED}")?,
             None => {}
         }
+        match self.opaque() {
+            Some(Ok(size)) => return write!(f, ", type Bytes({size})"),
+            Some(Err(digest)) => return write!(f, ", type Bytes #{digest:02x}, of {EXACT} bytes and more"),
+            None => {}
+        }
         if let Some(of) = Type::ALL.get((word >> TYPE & ANY_TYPE) as usize) {
             write!(f, ", type {of:?}")?;
         }
@@ -166,6 +203,22 @@ mod tests {
         assert_eq!(of(1, 3, 8).other_root(of(6, 4, 8)), None);
         assert_eq!(of(1, 3, 8).other_root(of(1, 1 << 20, 8)), None, "what is mixed is no root");
         assert_eq!(of(11, 3, 8).other_root(of(11, 4, 8)), None, "digests of lengths are no roots");
+    }
+
+    #[test]
+    fn elements_of_the_program_are_told_from_each_other_by_their_size() {
+        let of = |of: Type, by| Signature::new(4, Some(of), by, 0, 1 << 20);
+        let sizes = [0, 1, 8, 16, 127, 128, 129, 256, 4096, 1 << 20];
+        let mut all: Vec<_> = sizes.iter().map(|size| of(Type::Bytes(*size), None)).collect();
+        all.push(Signature::new(4, None, None, 0, 1 << 20));
+        all.extend(Type::ALL.iter().map(|one| of(*one, None)));
+        all.extend(Type::ALL.iter().map(|one| of(*one, Some(Operator::BitXor))));
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(one), "{one} twice");
+        }
+        assert_eq!(all[3].to_string(), "allreduce of 1048576 bytes, type Bytes(16)");
+        assert!(all[5].to_string().ends_with(", of 128 bytes and more"), "{}", all[5]);
+        assert!(all[11].to_string().ends_with(", type I8"), "{}", all[11]);
     }
 
     #[test]

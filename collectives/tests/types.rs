@@ -2,7 +2,9 @@
 
 mod support;
 
-use lapis_collectives::{Complex, Element, Located, Logical, Operator, Team};
+use lapis_collectives::{
+    By, Call, CollectiveError, Complex, Element, Located, Logical, Operator, Team, Type,
+};
 use std::fmt::Debug;
 use support::{SHM, Settings, UDP, job};
 
@@ -192,5 +194,31 @@ fn all_members_get_the_same_bits_of_zeros_and_of_what_is_not_a_number() {
                 }
             });
         }
+    }
+}
+
+/// An allreduce of 16 bytes by a function of the program, which takes them as elements of `size`
+/// bytes.
+fn reduce_opaque(team: &Team, size: u32) -> Result<(), CollectiveError> {
+    let (mine, mut all) = ([1u64, 2], [0u64; 2]);
+    let by = By::User { fold: Box::new(|from, into, _| into.copy_from_slice(from)), commutes: true };
+    let call = Call::AllReduce { count: 16 / size as usize };
+    // SAFETY: both buffers have the bytes of all elements, and are unaligned bytes to the function.
+    unsafe { team.call_raw(&call, Type::Bytes(size), by, mine.as_ptr().cast(), all.as_mut_ptr().cast()) }
+}
+
+#[test]
+fn elements_of_the_program_of_other_sizes_do_not_match() {
+    for settings in [SHM, UDP] {
+        job(2, settings, |context| {
+            let team = Team::world(context).unwrap();
+            team.barrier().unwrap();
+            reduce_opaque(&team, 8).unwrap();
+            let size = if context.task() == 0 { 8 } else { 16 };
+            let failed = reduce_opaque(&team, size).unwrap_err();
+            assert!(matches!(failed, CollectiveError::Mismatch { .. }), "{failed}");
+            let text = failed.to_string();
+            assert!(text.contains("type Bytes(8)") && text.contains("type Bytes(16)"), "{text}");
+        });
     }
 }
