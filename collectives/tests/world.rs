@@ -4,8 +4,8 @@
 
 mod support;
 
-use lapis_core::Context;
 use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::{Context, Error};
 use std::sync::Arc;
 use std::time::Duration;
 use support::{LOSSY, SHM, Settings, UDP, job};
@@ -87,6 +87,19 @@ fn everybody_gets_everybodys_value_whatever_its_length() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn values_that_are_too_long_to_be_exchanged_are_refused_at_all_tasks() {
+    const MOST: usize = 128 << 20;
+    for settings in [SHM, UDP] {
+        job(2, settings, |context| {
+            let failed = context.all_gather(&vec![0; MOST / 2 + 1]).unwrap_err();
+            assert!(matches!(failed, Error::DataLength { max, .. } if max == MOST as u64), "{failed}");
+            // Nobody has begun, so that the next exchange is the same one at both.
+            assert_eq!(context.all_gather(&[context.task() as u8]).unwrap(), [0, 1]);
+        });
     }
 }
 

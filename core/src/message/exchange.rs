@@ -51,6 +51,10 @@ impl Buffers<'_> {
 /// Bits of a packet's tag.
 const TAG: u32 = 8;
 
+/// The most bytes that the values of all tasks may have together, which one block may bring: 16384
+/// tasks with 8 KiB each.
+const MOST: u64 = 128 << 20;
+
 /// A schedule's tag as packets have it: two bits for the phase, and the round.
 fn packed(tag: u32) -> u32 {
     let (phase, round) = phase_and_tag(tag);
@@ -59,14 +63,20 @@ fn packed(tag: u32) -> u32 {
 }
 
 impl Context {
-    /// Gives everybody everybody's value, by task. All values have the same length.
+    /// Gives everybody everybody's value, by task. All values have the same length. Together they
+    /// have at most 128 MiB: collectives of teams are made for longer ones.
     ///
     /// # Errors
-    /// As for [`barrier`](Self::barrier).
+    /// Values that are too long, at all tasks; otherwise as for [`barrier`](Self::barrier).
     pub fn all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         self.usable()?;
         self.may_wait("all_gather")?;
         self.collectives_go_on()?;
+        // The same at all tasks, so nobody begins.
+        let len = (value.len() as u64).saturating_mul(u64::from(self.shared.tasks));
+        if len > MOST {
+            return Err(Error::DataLength { len, max: MOST });
+        }
         self.count_exchange(1);
         let all = self.run_exchange(value);
         self.count_exchange(u32::MAX);
@@ -181,8 +191,7 @@ impl Locked<'_> {
         }
         let key = (header.subject >> TAG, source, header.subject as u32 & ((1 << TAG) - 1));
         let (total, offset) = (header.total, header.extra[0]);
-        // 16384 tasks × 8 bytes is what an address table needs; this leaves room for larger values.
-        if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
+        if total > MOST || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
             return tracing::warn!(source, total, offset, len = data.len(), "block of an exchange dropped");
         }
         let blocks = self.collectives.exchanges.inbox.entry(key).or_default();
