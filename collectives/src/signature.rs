@@ -99,6 +99,13 @@ impl Signature {
         matches!(NAMES.get(self.operation() as usize), Some(&("multicast" | "neighbours")))
     }
 
+    /// Whether a member of such a call may only send, so that it can be calls ahead of those who
+    /// receive.
+    pub(crate) fn may_run_ahead(self) -> bool {
+        let name = self.name();
+        !matches!(name, "barrier" | "allreduce" | "allgather" | "alltoall" | "reduce_scatter_block")
+    }
+
     /// Whether it differs from that of another call in their lists of lengths alone.
     pub(crate) fn differs_in_lengths(self, other: Self) -> bool {
         self != other && self.has_lengths() && self.0 >> OPERATOR == other.0 >> OPERATOR

@@ -26,8 +26,9 @@
 //! `look_after` from beginning again within itself.
 //!
 //! Short data is sent at once. Long data waits until its receiver is ready, so that no unexpected
-//! long data ever arrives. Messages that arrive early are stored with the team, in vectors of which
-//! some are reused.
+//! long data ever arrives. So does all data of some of the operations in which members may only
+//! send: they can't be far ahead of their receivers. Messages that arrive early are stored with the
+//! team, in vectors of which some are reused.
 
 #![allow(
     clippy::needless_borrow,

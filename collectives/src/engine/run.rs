@@ -225,13 +225,13 @@ impl Engine {
             let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
             let span = (*op).sends[slot].span;
             let (data, len) = (*op).bytes(span);
-            if len > EAGER {
+            if len > EAGER || (*op).waits_for_receivers {
                 (*op).open_sends += 1;
                 if self.take(team, op, task, tag, Kind::Ready).is_some() {
                     return self.send_long(context, team, op, slot);
                 }
                 (&mut (*op).sends)[slot].state = State::Posted;
-                if context.checks() {
+                if context.checks() || len <= EAGER {
                     let length = (len as u64).to_le_bytes();
                     self.send_packed(context, team, op, task, tag, Kind::Long, &length);
                 }
@@ -356,7 +356,7 @@ impl Engine {
             }
             (&mut (*op).receives)[slot].state = State::Posted;
             (*op).open_receives += 1;
-            if len > EAGER {
+            if len > EAGER || (*op).waits_for_receivers {
                 self.send_packed(context, team, op, task, tag, Kind::Ready, &[]);
             }
         }

@@ -12,6 +12,10 @@ fn of<R>(team: &Team, look: impl FnOnce(&Members) -> R) -> R {
     look(unsafe { team.0.members.as_ref() })
 }
 
+fn none() -> Option<Combine<'static, u64>> {
+    None
+}
+
 fn sent(context: &Context) -> u64 {
     context.statistics().total().packets_sent
 }
@@ -24,18 +28,53 @@ fn of_many_early_messages_few_buffers_are_kept() {
         let team = Team::world(context).unwrap();
         team.barrier().unwrap();
         // More than goes with the header, less than waits for its receiver.
+        let call = Call::Broadcast { root: 0, count: 100 };
+        let start = |word: u64| team.start(&call, none(), vec![], vec![word; 100]).unwrap();
+        let started: Vec<_> =
+            if context.task() == 0 { (0..CALLS).map(|at| start(at as u64)).collect() } else { vec![] };
         if context.task() == 1 {
             while of(&team, |members| members.early.len()) < CALLS {
                 context.progress().unwrap();
             }
+            for at in 0..CALLS {
+                assert_eq!(start(0).wait().unwrap().1, [at as u64; 100]);
+            }
         }
-        for call in 0..CALLS {
-            let mut words = if context.task() == 0 { [call as u64; 100] } else { [0; 100] };
-            team.broadcast(&mut words, 0).unwrap();
-            assert_eq!(words, [call as u64; 100]);
-        }
+        started.into_iter().for_each(|one| drop(one.wait().unwrap()));
         stage.reach(1);
         assert!(of(&team, |members| members.spare.len()) <= 64);
+    });
+}
+
+#[test]
+fn who_only_sends_waits_now_and_then_for_those_who_receive() {
+    const CALLS: usize = 1000;
+    let counts = [0, 1, 100];
+    let stage = Stage::default();
+    job(2, UDP, move |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        // Lengths that go with the header, or behind it.
+        let start = |at: usize| {
+            let call = Call::Gather { root: 1, count: counts[at % 3] };
+            let all = if context.task() == 1 { 2 * counts[at % 3] } else { 0 };
+            team.start(&call, none(), vec![at as u64; counts[at % 3]], vec![0; all]).unwrap()
+        };
+        if context.task() == 0 {
+            let mut started: Vec<_> = (0..CALLS).map(start).collect();
+            let ended: Vec<bool> = started.iter_mut().map(|one| one.test().unwrap()).collect();
+            stage.reach(1);
+            let ahead = ended.split(|ended| !ended).map(<[bool]>::len).max();
+            assert!(ahead.is_some_and(|ahead| (64..90).contains(&ahead)), "{ahead:?} calls ahead");
+            started.into_iter().for_each(|one| drop(one.wait().unwrap()));
+        } else {
+            while !stage.is_reached(1) {
+                context.progress().unwrap();
+            }
+            for at in 0..CALLS {
+                assert_eq!(start(at).wait().unwrap().1, vec![at as u64; 2 * counts[at % 3]]);
+            }
+        }
     });
 }
 

@@ -27,14 +27,14 @@ pub(crate) fn before(number: u32, other: u32) -> bool {
 pub(crate) enum Kind {
     /// Data.
     Data,
-    /// The receiver of long data is ready for it.
+    /// The receiver of data that waits is ready for it.
     Ready,
     /// The team is over because of the task in place of the tag; the number says why. If calls did
     /// not match, the signature is that of the sender's call, whose number follows in 4 bytes; then
     /// may follow another task, in 4, and the signature of its call with that number, in 8.
     Over,
-    /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the
-    /// sake of checks.
+    /// Data waits for its receiver to be ready: its length, in 8 bytes, follows. Said of long data
+    /// for the sake of checks.
     Long,
     /// Something has changed in memory for which the receiver sleeps.
     Nudge,
