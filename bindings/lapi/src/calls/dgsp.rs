@@ -106,8 +106,11 @@ pub(super) unsafe fn unreserve(command: *mut lapi_dref_dgsp_t) -> Outcome {
 }
 
 /// The handle of a command that reserves or gives up. The guide's examples use the structure of the
-/// registration for these commands, too, which has the handle where these have `in_usr_func`. No
-/// function is a registered handle, so both are understood.
+/// registration for these commands, too, which has the handle where these have `in_usr_func`, and
+/// the program's own description, or nothing, where these have the handle. No function is a
+/// registered handle, so both are understood. A handle that was ever given out counts as it stands:
+/// if its program has gone, a registration in the same union may have left another handle beside
+/// it.
 ///
 /// # Safety
 /// `command` is a lapi_resv_dgsp_t, or a lapi_reg_dgsp_t.
@@ -119,7 +122,7 @@ unsafe fn handle_of(command: *const lapi_resv_dgsp_t) -> lapi_dg_handle_t {
     // SAFETY: the caller's promise; both places lie within either structure.
     let (own, other) =
         unsafe { ((*command).dgsp_handle, command.byte_add(OTHER).cast::<lapi_dg_handle_t>().read()) };
-    if !registry::is_registered(own) && registry::is_registered(other) { other } else { own }
+    if !registry::was_given_out(own) && registry::is_registered(other) { other } else { own }
 }
 
 /// # Safety

@@ -67,6 +67,11 @@ pub(crate) fn is_registered(handle: lapi_dg_handle_t) -> bool {
     find(handle).is_some_and(|slot| slot.counts.load(Ordering::Relaxed) >= USER)
 }
 
+/// Whether a handle is, or once was, that of a program.
+pub(crate) fn was_given_out(handle: lapi_dg_handle_t) -> bool {
+    find(handle).is_some()
+}
+
 /// Adds a user.
 pub(crate) fn reserve(handle: lapi_dg_handle_t) -> Outcome {
     find(handle).and_then(|slot| slot.add(USER)).map(|_| ()).ok_or(LAPI_ERR_DGSP)

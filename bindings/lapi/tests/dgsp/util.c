@@ -156,6 +156,28 @@ static void registration_codes(void)
     VERIFIED(LAPI_ERR_DGSP_OTHER);
 }
 
+/* A stale handle is refused, and takes no user from the DGSP whose handle a registration left beside it. */
+static void stale_in_a_union(lapi_handle_t with)
+{
+    lapi_util_t u;
+    memset(&u, 0, sizeof u);
+    sieve();
+    OK(registration(with, &p, &handle));
+    simple();
+    u.RegDgsp.Util_type = LAPI_REGISTER_DGSP;
+    u.RegDgsp.idgsp = &p.descr;
+    OK(LAPI_Util(with, &u));
+    lapi_dg_handle_t other = u.RegDgsp.dgsp_handle;
+    u.DrefDgsp.Util_type = LAPI_UNRESERVE_DGSP;
+    u.DrefDgsp.dgsp_handle = handle;
+    OK(LAPI_Util(with, &u));
+    GIVES(LAPI_ERR_DGSP_FREE, LAPI_Util(with, &u));
+    u.ResvDgsp.Util_type = LAPI_RESERVE_DGSP;
+    GIVES(LAPI_ERR_DGSP, LAPI_Util(with, &u));
+    OK(unreserve(with, other));
+    GIVES(LAPI_ERR_DGSP_FREE, unreserve(with, other));
+}
+
 static void counts(lapi_handle_t with)
 {
     int words[64];
@@ -199,6 +221,8 @@ static void counts(lapi_handle_t with)
     GIVES(LAPI_ERR_DGSP_FREE, LAPI_Util(with, (lapi_util_t *)&again));
     again.Util_type = LAPI_RESERVE_DGSP;
     GIVES(LAPI_ERR_DGSP, LAPI_Util(with, (lapi_util_t *)&again));
+
+    stale_in_a_union(with);
 
     /* More than fit anything fixed; handles are told apart. */
     enum { MANY = 1000 };
