@@ -45,7 +45,7 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, collectives, conditions, copies, crowd, ended, errors, exhausted, fence_after_end,
+    atomics, attributes, chain, collectives, conditions, copies, crowd, ended, errors, exhausted, fence_after_end,
     flags, flood, free_at_once, handlers, held, huge, incomplete, init_info, interrupts, itself, late,
     late_again, late_replies, leave, lifecycle, lock, long_puts, memory, msgpoll, outstanding, polling, purged,
     put_off, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls,
@@ -68,7 +68,7 @@ mod rdma {
     }
 
     programs_over_rdma! {
-        atomics, attributes, collectives, copies, ended, errors, exhausted, fence_after_end, flags, handlers, held, huge, incomplete,
+        atomics, attributes, chain, collectives, copies, ended, errors, exhausted, fence_after_end, flags, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, memory, msgpoll, outstanding, polling, purged,
         put_off, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime,
         signal_calls, signals, team_errors, term_traffic, threads, transfers,
@@ -92,7 +92,7 @@ mod with_pulled_adapters {
     }
 
     programs_with_pulled_adapters! {
-        atomics, attributes, collectives, copies, crowd, exhausted, flags, flood, handlers, held, huge, incomplete,
+        atomics, attributes, chain, collectives, copies, crowd, exhausted, flags, flood, handlers, held, huge, incomplete,
         init_info, interrupts, itself, late, late_replies, leave, lock, long_puts, memory, msgpoll, outstanding,
         polling, purged, random_layouts, random_transfers, recovery, replies, reuse, reuse_longer, runtime, signal_calls, signals,
         strangers, team_errors, transfers, vector_replies, vectors, watches, xfer,

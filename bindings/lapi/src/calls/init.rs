@@ -59,6 +59,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         collective: AtomicBool::new(false),
         watches: Default::default(),
         gets: Default::default(),
+        send_handlers: Default::default(),
         silent: Default::default(),
         ddm: Default::default(),
         blocks: Default::default(),

@@ -1,9 +1,10 @@
 //! Completion handlers, and whom to tell when an operation has ended.
 
+use super::sent;
 use crate::abi::*;
 use crate::handles;
 use lapis_core::{CompletionHandler, Context, Notify};
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// A completion handler as core carries it.
@@ -44,18 +45,8 @@ pub(crate) fn send_notify(
     handler: Option<scompl_hndlr_t>,
     argument: *mut c_void,
 ) -> Notify {
-    let call = handler.map(|handler| Notify::Call { call: sent, function: handler as usize, argument });
+    let call = handler.map(|handler| Notify::Call { call: sent::tell, function: handler as usize, argument });
     both(counter, call)
-}
-
-unsafe fn sent(context: &Context, peer: u32, function: usize, argument: *mut c_void, ok: bool) {
-    let reason = if ok { LAPI_SUCCESS } else { LAPI_ERR_SEND_INCOMP };
-    let mut info = lapi_sh_info_t { src: peer, reason: reason as c_uint, reserve: [0; 6] };
-    // SAFETY: `send_notify` made the word from a send completion handler.
-    unsafe {
-        let call = std::mem::transmute::<usize, scompl_hndlr_t>(function);
-        context.lending(|| call(handles::for_handlers(context), argument, &mut info));
-    }
 }
 
 /// Whom to tell when the data of a get is here: a counter, a completion handler, both or neither.
