@@ -27,9 +27,9 @@ impl Context {
     /// *LAPI Guide, LAPI_Term.*
     ///
     /// # Errors
-    /// The call was made from one of the context's own threads or handlers. The calling thread
-    /// holds the [lock](Self::lock), or another one does and does not give it back. The context
-    /// goes on then.
+    /// The call was made from a handler that runs with the context's lock held. The calling thread
+    /// holds the [lock](Self::lock) itself, or another one does and does not give it back. The
+    /// context goes on then.
     #[doc(alias = "LAPI_Term")]
     pub fn terminate(&self) -> Result<()> {
         self.lock_to_end()?;
@@ -80,12 +80,17 @@ impl Context {
         self.usable()?;
         self.may_wait("terminate")?;
         let lock = &self.shared.lock;
-        if lock.is_held_by_program_here() {
-            return Err(Error::NotAllowed {
-                call: "terminate",
-                place: "by a thread that holds the context's lock",
-                remedy: "give the lock back first",
-            });
+        if lock.held_by_me() {
+            // If it is the library that does, its call goes on with the context afterwards.
+            let (place, remedy) = if lock.is_held_by_program_here() {
+                ("by a thread that holds the context's lock", "give the lock back first")
+            } else {
+                (
+                    "within a handler that runs with the context's lock held",
+                    "let the program do it when the call has returned",
+                )
+            };
+            return Err(Error::NotAllowed { call: "terminate", place, remedy });
         }
         if !lock.acquire_for_program_within(LOCK_HELD) {
             let held = LockHeld { call: "terminate", holder: lock.owner(), seconds: LOCK_HELD.as_secs() };

@@ -1,6 +1,7 @@
 /*
  * The shared lock is held when a context is to end: the holder can use the context until it gives the lock back, and LAPI_Term
- * waits for that. For a holder that keeps it LAPI_Term gives up, and the context goes on.
+ * waits for that. For a holder that keeps it LAPI_Term gives up, and the context goes on. So it does if the library itself holds
+ * the lock, for a send completion handler.
  * tasks: 2
  */
 //= LAPI Guide, Lock sharing, not held when LAPI_Term is called
@@ -48,6 +49,48 @@ static void *waits_with_it(void *counter)
     return NULL;
 }
 
+static void begin(void)
+{
+    start();
+    lock.Util_type = LAPI_GET_THREAD_FUNC;
+    OK(LAPI_Util(hndl, (lapi_util_t *)&lock));
+    OK(LAPI_Gfence(hndl));
+}
+
+static void ends_in_handler(lapi_handle_t *h, void *argument, lapi_sh_info_t *info)
+{
+    (void)info;
+    GIVES(LAPI_ERR_UNKNOWN, LAPI_Term(*h));
+    ++*(int *)argument;
+}
+
+static void *header(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong *msg_len, compl_hndlr_t **done, void **info)
+{
+    static char box[8];
+    (void)h, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)info;
+    *done = NULL;
+    return box;
+}
+
+/* From a handler that runs within the call, whose thread the library would wait for. */
+static void refused_in_handler(int interrupts)
+{
+    int refused = 0;
+    char data[8] = "";
+    lapi_xfer_t command;
+    begin();
+    OK(LAPI_Senv(hndl, INTERRUPT_SET, interrupts));
+    OK(LAPI_Addr_set(hndl, (void *)header, 1));
+    OK(LAPI_Gfence(hndl));
+    for (int to = 0; to < tasks; to++) {
+        command.Am = (lapi_am_t){LAPI_AM_XFER, 0, to, 1, 0, NULL, data, sizeof data, ends_in_handler, &refused, 0, NULL, NULL};
+        OK(LAPI_Xfer(hndl, &command));
+    }
+    while (refused < tasks)
+        OK(LAPI_Probe(hndl));
+    finish();
+}
+
 static pthread_t beside(void *(*what)(void *), void *argument)
 {
     pthread_t thread;
@@ -58,20 +101,13 @@ static pthread_t beside(void *(*what)(void *), void *argument)
     return thread;
 }
 
-static void begin(void)
-{
-    start();
-    lock.Util_type = LAPI_GET_THREAD_FUNC;
-    OK(LAPI_Util(hndl, (lapi_util_t *)&lock));
-    OK(LAPI_Gfence(hndl));
-}
-
 int main(void)
 {
     lapi_cntr_t counter;
 
     /* Interrupts on and off: with a thread of the library's that needs the lock, and with none. */
     for (int interrupts = 0; interrupts < 2; interrupts++) {
+        refused_in_handler(interrupts);
         begin();
         OK(LAPI_Senv(hndl, INTERRUPT_SET, interrupts));
         pthread_t thread = beside(holds_it_for_a_while, NULL);
