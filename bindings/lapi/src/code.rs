@@ -10,14 +10,13 @@
 //! about a million pairs of tasks. [`Code::note`] remembers the addresses that came by
 //! `LAPI_Address_init`; these travel unchanged, too.
 //!
-//! Objects that are loaded later are found when an address or a name lies in no object known so
-//! far.
+//! Objects may be loaded, unloaded and loaded again at any time (`objects.rs`).
 
+use crate::objects::{NAME_BITS, Objects};
 use crate::sync::lock;
 use lapis_core::handlers::HANDLER_TABLE_SIZE;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
-use std::ffi::{CStr, c_int, c_void};
 
 /// A header handler as object and offset: below the marks of internal handlers, above all
 /// addresses.
@@ -32,7 +31,6 @@ pub(crate) const FIRST_ADDRESS: u64 = 4096;
 pub(crate) fn names_handler(number: u64) -> bool {
     number.wrapping_sub(1) < HANDLER_TABLE_SIZE as u64 - 1 || number >= FIRST_ADDRESS
 }
-const NAME_BITS: u32 = 20;
 
 /// Addresses that are remembered to be in no object here.
 const ELSEWHERE: usize = 64;
@@ -41,66 +39,25 @@ const ELSEWHERE: usize = 64;
 pub(crate) struct Code {
     /// The lowest address of code.
     low: u64,
-    /// What was loaded at first.
-    segments: Segments,
-    /// What was loaded when it was looked at last, if that was later.
-    late: Mutex<Segments>,
+    objects: Objects,
     /// Addresses that were looked for in vain: those of other tasks, which come with every message
     /// to them.
     elsewhere: [AtomicU64; ELSEWHERE],
-    /// Addresses in other tasks that lie in `segments`.
+    /// Addresses in other tasks that lie in code here.
     foreign: Mutex<Vec<(u32, u64)>>,
     any_foreign: AtomicBool,
-}
-
-/// An executable segment of a loaded object.
-#[derive(Clone, Copy)]
-struct Segment {
-    start: u64,
-    end: u64,
-    /// What the loader added to the object's addresses.
-    bias: u64,
-    /// What names the object in all tasks; 0 is the program.
-    name: u64,
-}
-
-/// By address.
-#[derive(Default)]
-struct Segments(Box<[Segment]>);
-
-impl Segments {
-    fn of(mut segments: Vec<Segment>) -> Self {
-        // Two names that can't be told apart name nothing.
-        let all = segments.clone();
-        segments.retain(|s| all.iter().all(|other| other.name != s.name || other.bias == s.bias));
-        segments.sort_unstable_by_key(|s| s.start);
-        Self(segments.into())
-    }
-
-    fn at(&self, address: u64) -> Option<Segment> {
-        let after = self.0.partition_point(|s| s.start <= address);
-        self.0[..after].last().filter(|s| address < s.end).copied()
-    }
-
-    /// The address of what lies at `offset` in the object of this name.
-    fn address(&self, name: u64, offset: u64) -> Option<u64> {
-        let address = self.0.iter().find(|s| s.name == name)?.bias + offset;
-        self.0.iter().any(|s| (s.start..s.end).contains(&address)).then_some(address)
-    }
 }
 
 impl Code {
     /// Looks at the objects that are loaded now.
     pub(crate) fn of_process() -> Self {
-        Self::of(loaded())
+        Self::of(Objects::of_process())
     }
 
-    fn of(segments: Vec<Segment>) -> Self {
-        let segments = Segments::of(segments);
+    fn of(objects: Objects) -> Self {
         Self {
-            low: segments.0.first().map_or(0, |s| s.start),
-            segments,
-            late: Mutex::default(),
+            low: objects.lowest(),
+            objects,
             elsewhere: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             foreign: Mutex::default(),
             any_foreign: AtomicBool::new(false),
@@ -133,28 +90,19 @@ impl Code {
         if elsewhere.load(Ordering::Relaxed) == handler {
             return handler;
         }
-        let Some(segment) = self.segments.at(handler).or_else(|| self.late(handler)) else {
+        let segment = self.objects.at(handler);
+        let Some((name, bias)) = segment.and_then(|segment| Some((segment.name?, segment.bias))) else {
             elsewhere.store(handler, Ordering::Relaxed);
             return handler;
         };
         // SYNC: Acquire pairs with `note`: whoever was given an address has been told of it.
         let foreign =
             self.any_foreign.load(Ordering::Acquire) && lock(&self.foreign).contains(&(target, handler));
-        let offset = handler - segment.bias;
+        let offset = handler - bias;
         if foreign || offset >> OFFSET_BITS != 0 {
             return handler;
         }
-        RELATIVE | segment.name << OFFSET_BITS | offset
-    }
-
-    /// The segment of an address that was in none at first.
-    #[cold]
-    fn late(&self, address: u64) -> Option<Segment> {
-        let mut late = lock(&self.late);
-        late.at(address).or_else(|| {
-            *late = Segments::of(loaded());
-            late.at(address)
-        })
+        RELATIVE | name << OFFSET_BITS | offset
     }
 
     /// The address in this process of what another one made [`portable`](Self::portable).
@@ -164,18 +112,12 @@ impl Code {
         }
         let name = handler >> OFFSET_BITS & ((1 << NAME_BITS) - 1);
         let offset = handler & ((1 << OFFSET_BITS) - 1);
-        self.segments.address(name, offset).or_else(|| {
-            let mut late = lock(&self.late);
-            late.address(name, offset).or_else(|| {
-                *late = Segments::of(loaded());
-                late.address(name, offset)
-            })
-        })
+        self.objects.address(name, offset)
     }
 
     /// Takes note of the address that another task gave out.
     pub(crate) fn note(&self, task: u32, address: u64) {
-        if self.segments.at(address).is_some() || lock(&self.late).at(address).is_some() {
+        if self.objects.at(address).is_some() {
             let mut foreign = lock(&self.foreign);
             if !foreign.contains(&(task, address)) {
                 foreign.push((task, address));
@@ -186,60 +128,18 @@ impl Code {
     }
 }
 
-/// The executable segments of all loaded objects.
-fn loaded() -> Vec<Segment> {
-    let mut found = Vec::new();
-    // SAFETY: the callback has the right signature and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(object), (&raw mut found).cast()) };
-    found
-}
-
-unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: what dl_iterate_phdr and `loaded` pass; names are strings, headers are as many as is
-    // said.
-    let (info, found, headers) = unsafe {
-        let headers: &[_] = match (*info).dlpi_phdr {
-            headers if headers.is_null() => &[],
-            headers => std::slice::from_raw_parts(headers, usize::from((*info).dlpi_phnum)),
-        };
-        (&*info, &mut *found.cast::<Vec<Segment>>(), headers)
-    };
-    // SAFETY: the linker's name of an object is NUL-terminated.
-    let path = if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } };
-    let bias = info.dlpi_addr;
-    for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
-        let start = bias.wrapping_add(header.p_vaddr);
-        found.push(Segment { start, end: start + header.p_memsz, bias, name: name(path) });
-    }
-    0
-}
-
-/// Objects are told apart by their files' names, wherever they lie; the program has none.
-fn name(path: &CStr) -> u64 {
-    let Some(file) = path.to_bytes().rsplit(|b| *b == b'/').next().filter(|f| !f.is_empty()) else {
-        return 0;
-    };
-    // FNV-1a, never 0.
-    let hash =
-        file.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
-    (hash >> 32 & ((1 << NAME_BITS) - 1)).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn segment(start: u64, bias: u64, name: u64) -> Segment {
-        Segment { start, end: start + 0x1000, bias, name }
-    }
+    use crate::objects::tests::{made_up, segment};
 
     /// A program and a library, loaded at different addresses in two tasks.
     fn tasks() -> [Code; 2] {
         [0, 0x7000_0000].map(|moved| {
-            Code::of(vec![
+            Code::of(made_up(vec![
                 segment(0x5000_1000 + moved, 0x5000_0000 + moved, 0),
                 segment(0x9_1000 + moved, 0x9_0000 + moved, 7),
-            ])
+            ]))
         })
     }
 
@@ -279,25 +179,16 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_loaded_later_is_found_and_an_address_of_none_is_remembered() {
-        let mut objects = loaded();
-        let function = name as *const () as u64;
-        // As if the object of this function were not there yet.
-        let of_function =
-            objects.iter().find(|s| (s.start..s.end).contains(&function)).expect("this one").name;
-        objects.retain(|s| s.name != of_function);
-        let code = Code { low: 0x1000, ..Code::of(objects) };
-        let portable = code.portable(1, function);
-        assert_ne!(portable & RELATIVE, 0);
-        assert_eq!(code.absolute(portable), Some(function));
+    fn an_address_in_no_object_is_remembered() {
+        let code = Code { low: 0x1000, ..Code::of_process() };
         let (nowhere, at) = (0x1230, 0x1230 >> 4 & (ELSEWHERE - 1));
         assert_eq!(code.portable(1, nowhere), nowhere);
         assert_eq!(code.elsewhere[at].load(Ordering::Relaxed), nowhere);
     }
 
     #[test]
-    fn objects_of_one_name_are_left_out() {
-        let code = Code::of(vec![segment(0x1000, 0, 7), segment(0x9000, 0x8000, 7)]);
+    fn an_object_that_shares_its_name_is_not_named() {
+        let code = Code::of(made_up(vec![segment(0x1000, 0, 7), segment(0x9000, 0x8000, 7)]));
         assert_eq!(code.portable(1, 0x1010), 0x1010);
     }
 
@@ -318,7 +209,7 @@ mod tests {
     #[test]
     fn this_process_has_code_and_finds_it_again() {
         let code = Code::of_process();
-        let function = name as *const () as u64;
+        let function = names_handler as *const () as u64;
         assert_eq!(code.absolute(code.portable(0, function)), Some(function));
     }
 }

@@ -5,7 +5,7 @@
 //!   of `calls`;
 //! * [`fortran`]: the same subroutines for Fortran;
 //! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
-//! * `code`: addresses of functions here as other tasks understand them;
+//! * `code`: addresses of functions here as other tasks understand them; `objects`: where code lies;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
 //! * [`own_exports`]: the symbols of `lapis.h`, generated;
@@ -42,5 +42,6 @@ mod failure;
 mod handlers;
 mod handles;
 mod memory;
+mod objects;
 mod sync;
 mod vector;

@@ -192,7 +192,7 @@ fn header_handlers_of_a_library_are_found_wherever_it_lies() {
     let job = Job::of(3);
     job.succeeds(&compile(&program, &["-DLINKED", path, &run_path()]));
     let loading = compile(&program, &["-ldl"]);
-    for arguments in [&[path][..], &[path, "after"]] {
+    for arguments in [&[path][..], &[path, "after"], &[path, "again"], &[path, "after", "again"]] {
         let job = Job { args: arguments.iter().map(ToString::to_string).collect(), ..job.clone() };
         job.succeeds(&loading);
         let text = job.env("LAPIS_TRANSPORT", "shm").run(&loading).success().stdout();

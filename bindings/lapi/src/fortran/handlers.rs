@@ -5,9 +5,9 @@
 //! DDM function gets three numbers by value: a Fortran one needs them in variables.
 
 use crate::abi::ddm_func_t;
+use crate::objects::Objects;
 use std::ffi::{c_int, c_long, c_void};
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// A DDM function in Fortran: the same arguments, all by reference.
 type FortranDdm =
@@ -70,69 +70,13 @@ pub(super) fn leave_ddm(front: Option<ddm_func_t>) -> Option<ddm_func_t> {
     Some(unsafe { std::mem::transmute::<FortranDdm, ddm_func_t>(function) })
 }
 
-/// What is known of the process's code: where it lies, and how many objects had come and gone when
-/// that was looked up.
-struct Code {
-    ranges: Vec<Range<usize>>,
-    changes: u64,
-}
-
-static CODE: RwLock<Code> = RwLock::new(Code { ranges: Vec::new(), changes: 0 });
-
 /// Whether an address is that of a procedure, not of a variable.
 ///
 /// The actual argument of `hdr_hdl` may be either, and an `EXTERNAL` interface lets both through.
 /// Code lies in segments that are loaded executable; no variable does.
 pub(super) fn is_code(address: *const c_void) -> bool {
-    let address = address as usize;
-    let code = CODE.read().unwrap_or_else(PoisonError::into_inner);
-    if code.ranges.iter().any(|range| range.contains(&address)) {
-        return true;
-    }
-    if code.changes == changes() {
-        return false;
-    }
-    drop(code);
-    let fresh = look_up();
-    let found = fresh.ranges.iter().any(|range| range.contains(&address));
-    *CODE.write().unwrap_or_else(PoisonError::into_inner) = fresh;
-    found
-}
-
-unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, changes: *mut c_void) -> c_int {
-    // SAFETY: what dl_iterate_phdr and `changes` pass.
-    unsafe { *changes.cast::<u64>() = (*info).dlpi_adds + (*info).dlpi_subs };
-    1
-}
-
-/// How many objects have been loaded and unloaded so far.
-fn changes() -> u64 {
-    let mut changes = 0_u64;
-    // SAFETY: the callback has the right signature and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut changes).cast()) };
-    changes
-}
-
-unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, code: *mut c_void) -> c_int {
-    // SAFETY: what dl_iterate_phdr and `look_up` pass.
-    let (info, code) = unsafe { (&*info, &mut *code.cast::<Code>()) };
-    code.changes = info.dlpi_adds + info.dlpi_subs;
-    for at in 0..usize::from(info.dlpi_phnum) {
-        // SAFETY: the array has that many elements.
-        let segment = unsafe { &*info.dlpi_phdr.add(at) };
-        if segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_X != 0 {
-            let start = (info.dlpi_addr + segment.p_vaddr) as usize;
-            code.ranges.push(start..start + segment.p_memsz as usize);
-        }
-    }
-    0
-}
-
-fn look_up() -> Code {
-    let mut code = Code { ranges: Vec::new(), changes: 0 };
-    // SAFETY: the callback has the right signature and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut code).cast()) };
-    code
+    static OBJECTS: LazyLock<Objects> = LazyLock::new(Objects::of_process);
+    OBJECTS.at(address.addr() as u64).is_some()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 /*
  * Header handlers of a shared library, named by the address that they have at the origin. The library is linked, or loaded before
- * LAPI_Init or after it, and lies elsewhere in each task. Argument: the library, and `after`; or nothing, if it is linked.
+ * LAPI_Init or after it, and lies elsewhere in each task. It may also be unloaded and loaded again, elsewhere.
+ * Arguments: the library, and `after` and `again`; or nothing, if it is linked.
  */
 //= LAPI Guide, LAPI_Amsend, the address of the header handler
 //= type=test
+#define _GNU_SOURCE
 #include "../programs/check.h"
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -23,29 +25,39 @@ static void load(const char *path)
     header = library_header;
     state = library_state;
 }
+static void load_again(const char *path)
+{
+    (void)path;
+}
 #else
+static void *library;
+
 static void load(const char *path)
 {
     /* What is mapped next lies elsewhere than in the other tasks, even where addresses are not random. */
     CHECK(mmap(NULL, (1 + atol(getenv("LAPIS_TASK"))) << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
-    void *library = dlopen(path, RTLD_NOW);
+    library = dlopen(path, RTLD_NOW);
     if (!library)
         failed(__FILE__, __LINE__, "dlopen", dlerror());
     header = (hdr_hndlr_t *)dlsym(library, "library_header");
     state = (const char *(*)(int *, int *))dlsym(library, "library_state");
 }
+
+static void load_again(const char *path)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    hdr_hndlr_t *before = header;
+    void *place = (void *)((uintptr_t)before / page * page);
+    CHECK(dlclose(library) == 0);
+    /* It is gone, and does not come back here. */
+    CHECK(mmap(place, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == place);
+    load(path);
+    CHECK(header != before);
+}
 #endif
 
-int main(int argc, char **argv)
+static void messages(void)
 {
-    int late = argc > 2;
-    if (!late)
-        load(argv[1]);
-    start();
-    if (late)
-        load(argv[1]);
-    CHECK(header && state);
-    printf("header %p\n", (void *)header);
     /* Whoever gets a message has the library. */
     OK(LAPI_Gfence(hndl));
     lapi_cntr_t done;
@@ -62,6 +74,27 @@ int main(int argc, char **argv)
     const char *box = state(&headers, &completions);
     CHECK(headers == tasks * ROUNDS && completions == headers);
     CHECK(box[0] == 'a' + ROUNDS - 1 && box[1] == 'a' + ROUNDS - 2 && box[sizeof data - 1] == 'a' + ROUNDS - 2);
+}
+
+int main(int argc, char **argv)
+{
+    int late = 0, again = 0;
+    for (int i = 2; i < argc; i++) {
+        late |= !strcmp(argv[i], "after");
+        again |= !strcmp(argv[i], "again");
+    }
+    if (!late)
+        load(argv[1]);
+    start();
+    if (late)
+        load(argv[1]);
+    CHECK(header && state);
+    printf("header %p\n", (void *)header);
+    messages();
+    if (again) {
+        load_again(argv[1]);
+        messages();
+    }
     finish();
     return 0;
 }
