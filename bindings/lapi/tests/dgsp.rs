@@ -36,6 +36,11 @@ fn operands_are_combined_whole_at_the_target() {
 }
 
 #[test]
+fn fortran_registers_any_number_of_functions() {
+    Job::of(1).succeeds(&program("by_reference"));
+}
+
+#[test]
 fn faults_that_only_the_target_sees_reach_its_error_handler() {
     let program = program("faults");
     Job::of(1).succeeds(&program);

@@ -8,6 +8,7 @@
 use super::handlers;
 use crate::abi::*;
 use crate::collectives::IN_PLACE;
+use crate::dgsp::ddm;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
@@ -202,19 +203,14 @@ impl<T> Argument for Command<T> {
         // SAFETY: the caller's promise; the type says which structure it is.
         unsafe {
             if let Some(command) = self.ddm() {
-                (*command).ddm_func = handlers::enter_ddm((*command).ddm_func);
+                ddm::announce_fortran((*command).ddm_func);
             }
             Object(self.0).enter()
         }
     }
 
     unsafe fn leave(&mut self) {
-        // SAFETY: the caller's promise; the type says which structure it is.
-        unsafe {
-            if let Some(command) = self.ddm() {
-                (*command).ddm_func = handlers::leave_ddm((*command).ddm_func);
-            }
-        }
+        ddm::announce_fortran(None);
     }
 }
 
