@@ -5,39 +5,90 @@ use crate::abi::{
 };
 use crate::calls::attention;
 use crate::handles;
+use crate::sync::lock;
+use crate::threads::Threads;
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{Context, Error, LapiCode};
+use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::io;
+use std::sync::Arc;
 
 /// Exit status of a task that ends the job because of an asynchronous error.
 const EXIT_STATUS: c_int = 1;
 
-/// An error that belongs to no call. Core holds the lock while it tells; the guide wants the
-/// program's handler to run without it, so another thread calls it.
-//= LAPI Guide, Registering an error handler, a handler that returns lets execution continue
-//= LAPI Guide, Lock sharing, the error handler is invoked without the lock
-pub(crate) fn tell(context: &Context, handler: Option<LAPI_err_hndlr>, error: &Error, peer: u32) -> bool {
-    let code = error.code();
-    let task = context.task();
-    let text = error.with_causes();
-    if let (Error::Timeout { .. }, Some(instance)) = (error, handles::of_context(context)) {
-        attention::timeout(instance, peer);
+/// Tells the program of errors that belong to no call.
+pub(crate) struct Errors {
+    handler: Option<LAPI_err_hndlr>,
+    threads: Threads,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// What the handler has not heard of yet.
+#[derive(Default)]
+struct Waiting {
+    errors: VecDeque<Told>,
+    /// A thread calls the handler until there is nothing more.
+    is_served: bool,
+}
+
+/// An error as the handler is told of it.
+struct Told {
+    code: c_int,
+    kind: lapi_err_t,
+    peer: u32,
+}
+
+impl Errors {
+    pub(crate) fn new(handler: Option<LAPI_err_hndlr>, threads: Threads) -> Self {
+        Self { handler, threads, waiting: Arc::default() }
     }
-    let Some(handler) = handler else { end_job(context, code, &text) };
-    tracing::info!(target: "lapis::call", "{} told to the error handler: {text}", code.name());
-    let handle = handles::for_handlers(context).addr();
-    let kind = kind(error);
-    let name = std::thread::Builder::new().name("lapis-error".into());
-    let started = lapis_core::threads::spawn(name, move || {
-        let (mut code, mut kind) = (code.value(), kind);
-        let (mut task, mut source) = (task as c_int, peer as c_int);
-        let handle = std::ptr::with_exposed_provenance_mut(handle);
-        // SAFETY: the program registered the handler for this; the handle lies in a static.
-        unsafe { handler(handle, &mut code, &mut kind, &mut task, &mut source) };
-    });
-    if let Err(e) = started {
-        end_job(context, LapiCode::ERR_UNKNOWN, &format!("{text}; and its handler can't be run: {e}"));
+
+    /// Tells of one. Core holds the lock meanwhile; the guide wants the program's handler to run
+    /// without it, so another thread calls it: one for all errors, in their order.
+    //= LAPI Guide, Registering an error handler, a handler that returns lets execution continue
+    //= LAPI Guide, Lock sharing, the error handler is invoked without the lock
+    pub(crate) fn tell(&self, context: &Context, error: &Error, peer: u32) -> bool {
+        let code = error.code();
+        let text = error.with_causes();
+        if let (Error::Timeout { .. }, Some(instance)) = (error, handles::of_context(context)) {
+            attention::timeout(instance, peer);
+        }
+        let Some(handler) = self.handler else { end_job(context, code, &text) };
+        tracing::info!(target: "lapis::call", "{} told to the error handler: {text}", code.name());
+        let mut waiting = lock(&self.waiting);
+        waiting.errors.push_back(Told { code: code.value(), kind: kind(error), peer });
+        if std::mem::replace(&mut waiting.is_served, true) {
+            return true;
+        }
+        drop(waiting);
+        if let Err(e) = self.start_thread(context, handler) {
+            end_job(context, LapiCode::ERR_UNKNOWN, &format!("{text}; and its handler can't be run: {e}"));
+        }
+        true
     }
-    true
+
+    fn start_thread(&self, context: &Context, handler: LAPI_err_hndlr) -> io::Result<()> {
+        let (task, handle) = (context.task(), handles::for_handlers(context).expose_provenance());
+        let waiting = Arc::clone(&self.waiting);
+        self.threads.start("lapis-error", move || {
+            while let Some(Told { mut code, mut kind, peer }) = next(&waiting) {
+                let (mut task, mut source) = (task as c_int, peer as c_int);
+                let handle = std::ptr::with_exposed_provenance_mut(handle);
+                // SAFETY: the program registered the handler for this; the handle lies in a static.
+                unsafe { handler(handle, &mut code, &mut kind, &mut task, &mut source) };
+            }
+        })
+    }
+}
+
+/// What the handler is to hear of next. If there is nothing, its thread ends: the next error starts
+/// another one.
+fn next(waiting: &Mutex<Waiting>) -> Option<Told> {
+    let mut waiting = lock(waiting);
+    let next = waiting.errors.pop_front();
+    waiting.is_served = next.is_some();
+    next
 }
 
 //= LAPI Guide, Registering an error handler, error_type says whose error it is

@@ -11,7 +11,8 @@
 //! * [`own_exports`]: the symbols of `lapis.h`, generated;
 //! * `memory`, `collectives`: what they do: memory that peers reach directly, teams, collectives;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
-//! * `failure`: from errors to codes; `error_handler`: errors that belong to no call.
+//! * `failure`: from errors to codes; `error_handler`: errors that belong to no call; `threads`: how
+//!   the program wants those of LAPI.
 //!
 //! Files depend on each other in one direction: calls on handlers, vectors and DGSPs, these on
 //! `handles`, and that on what an instance consists of (`code`, `blocks`, `calls/watches`,
@@ -44,4 +45,5 @@ mod handles;
 mod memory;
 mod objects;
 mod sync;
+mod threads;
 mod vector;

@@ -3,15 +3,17 @@
 use super::{attention, recovery, udp};
 use crate::abi::*;
 use crate::code::Code;
+use crate::diagnostics;
+use crate::error_handler::Errors;
 use crate::failure::{self, Outcome, cold};
 use crate::handlers::{arrivals, notify};
 use crate::handles::{self, Instance, Reservation};
-use crate::{diagnostics, error_handler};
+use crate::threads::Threads;
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
 use lapis_core::{Context, Error};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::Once;
 
 //= LAPI Guide, LAPI_Init, initializes a context
@@ -133,19 +135,18 @@ fn open(
     environment: &Environment,
     addresses: udp::Addresses,
 ) -> Result<Context, Error> {
-    let handler = info.err_hndlr;
+    // SAFETY: by the guide, NULL or a com_thread_info_t.
+    let threads = unsafe { info.lapi_thread_attr.as_ref().map(|info| Threads::of(info)) }.unwrap_or_default();
+    let errors = Errors::new(info.err_hndlr, threads.clone());
     let mut hooks = RawHooks {
         header: Some(arrivals::header),
         completion: Some(notify::completion),
         counted: Some(recovery::counted),
-        error: Some(Box::new(move |context, error, peer| error_handler::tell(context, handler, error, peer))),
+        error: Some(Box::new(move |context, error, peer| errors.tell(context, error, peer))),
         failover: Some(Box::new(attention::failover_troubled)),
         ..RawHooks::default()
     };
-    // SAFETY: by the guide, NULL or a com_thread_info_t.
-    if let Some(threads) = unsafe { info.lapi_thread_attr.as_ref() } {
-        prepare_threads(&mut hooks, threads);
-    }
+    threads.tell(&mut hooks);
     let mut builder = Context::builder()
         .number(reservation.number())
         .environment(environment.clone())
@@ -160,28 +161,6 @@ fn open(
         builder = builder.set("LAPIS_HANDLER_THREADS", info.num_compl_hndlr_thr.min(64).to_string());
     }
     builder.init()
-}
-
-//= LAPI Guide, LAPI_Init, lapi_thread_attr
-fn prepare_threads(hooks: &mut RawHooks, threads: &com_thread_info_t) {
-    if !threads.attr.is_null() {
-        let mut size = 0;
-        // SAFETY: not null: by the guide, initialised attributes.
-        if unsafe { libc::pthread_attr_getstacksize(threads.attr, &mut size) } == 0 {
-            hooks.stack_size = Some(size);
-        }
-    }
-    if !threads.init_func.is_null() {
-        // SAFETY: by the guide, a function of one pointer.
-        let function = unsafe {
-            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(threads.init_func)
-        };
-        let argument = threads.init_arg.addr();
-        hooks.thread_start = Some(Box::new(move || {
-            // SAFETY: the program's own function and argument, for the threads of LAPI.
-            unsafe { function(std::ptr::with_exposed_provenance_mut(argument)) };
-        }));
-    }
 }
 
 //= LAPI Guide, LAPI_Init, protocol is set to what was initialized
