@@ -197,16 +197,20 @@ impl Rail {
         quiet
     }
 
-    /// What has passed through it, for people; `sent` is what the ways from it have counted.
-    /// Nothing, if that is nothing.
-    pub(crate) fn told(&self, sent: u64) -> String {
+    /// What has passed through it, for people; `sent` and `too_long` are what the ways from it have
+    /// counted. Nothing, if that is nothing.
+    pub(crate) fn told(&self, sent: u64, too_long: u64) -> String {
         let Counts { received, refused } = self.counts;
-        if sent + received == 0 {
+        if sent + too_long + received == 0 {
             return String::new();
         }
         let mut text = format!(" ({sent} datagrams sent, {received} received");
         let lost = self.port.as_ref().map_or(0, Port::lost);
-        for (count, what) in [(refused, "refused for want of room"), (lost, "lost for want of room")] {
+        for (count, what) in [
+            (too_long, "dropped because the network became narrower"),
+            (refused, "refused for want of room"),
+            (lost, "lost for want of room"),
+        ] {
             if count > 0 {
                 text += &format!(", {count} {what}");
             }

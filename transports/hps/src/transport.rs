@@ -268,13 +268,20 @@ impl Transport for Hps {
             ..Limits::default()
         };
         let tell = |(at, rail): (usize, &Rail)| {
-            let sent = ways().filter(|way| way.rail == at).map(|way| way.sent).sum();
+            let of_rail = || ways().filter(|way| way.rail == at);
+            let sent = of_rail().map(|way| way.sent).sum();
+            let too_long = of_rail().map(|way| way.too_long).sum();
             let down = if rail.up { "" } else { " down" };
             let wire = rail.port.as_ref().map(Port::wire).map_or_else(String::new, |wire| {
                 let how = if wire.zero_copy { ", zero-copy" } else { "" };
                 format!(" at {}:{} by AF_XDP{how}", wire.address, wire.port)
             });
-            format!("{} network {}{wire}{down}{}", rail.entry.place, rail.entry.network, rail.told(sent))
+            format!(
+                "{} network {}{wire}{down}{}",
+                rail.entry.place,
+                rail.entry.network,
+                rail.told(sent, too_long)
+            )
         };
         let mut note: Vec<String> = rails.iter().enumerate().map(tell).collect();
         if let Some(context) = self.rails.suffix() {
