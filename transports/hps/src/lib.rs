@@ -12,6 +12,7 @@
 //! | `choice.rs` | on which adapters this task's windows are to be |
 //! | `address.rs` | what a task publishes about its windows |
 //! | `services.rs` | the daemon: windows, the availability matrix, daemons that come and go |
+//! | `retry.rs` | when a silent daemon is asked again |
 //! | `windows.rs` | which windows a context has: its own, held ones, shared ones |
 //! | `shared.rs` | windows that the contexts of a process share |
 //! | `rail.rs` | one window of this task |
@@ -34,6 +35,7 @@ mod direct;
 mod namesake;
 mod options;
 mod rail;
+mod retry;
 mod services;
 mod shared;
 mod transport;

@@ -2,6 +2,7 @@
 //! when it goes.
 
 use crate::rail::Rail;
+use crate::retry::Retry;
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError, Greeted, SHOWING};
 use lapis_adapters::eth::Hop;
@@ -41,6 +42,8 @@ pub(crate) struct Services {
     tried: Instant,
     /// The matrix's changes that this task has seen.
     seen: u64,
+    /// When it is asked again what it has not answered.
+    retry: Retry,
     /// A child of this process has no windows.
     process: Pid,
 }
@@ -49,7 +52,8 @@ impl Services {
     pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
         let daemon = Daemon::connect(&address)?;
         let (tried, process) = (Instant::now(), getpid());
-        Ok(Self { address, key, daemon, gone: false, greeted: None, tried, seen: u64::MAX, process })
+        let (retry, greeted) = (Retry::default(), None);
+        Ok(Self { address, key, daemon, gone: false, greeted, tried, seen: u64::MAX, retry, process })
     }
 
     /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
@@ -97,9 +101,35 @@ impl Services {
         self.daemon.hop(adapter, address)
     }
 
-    /// The same if it is known at once.
-    pub(crate) fn known_hop(&self, adapter: &str, address: IpAddr) -> Option<Hop> {
-        if self.gone { None } else { self.hop(adapter, address).ok().flatten() }
+    /// The same, for a task whose other traffic stands still meanwhile: the answer is waited for
+    /// this long at most.
+    pub(crate) fn hop_within(
+        &self,
+        patience: Duration,
+        adapter: &str,
+        address: IpAddr,
+    ) -> Result<Option<Hop>, DaemonError> {
+        self.daemon.within(patience, |daemon| daemon.hop(adapter, address))
+    }
+
+    /// For so long the answer to a question is waited for amid traffic.
+    pub(crate) fn patience(&self) -> Duration {
+        self.retry.patience()
+    }
+
+    /// Notes whether the daemon has answered all that it was asked for. If not, it is asked again.
+    pub(crate) fn note_answers(&mut self, answered: bool) {
+        self.retry.note(answered, Instant::now());
+    }
+
+    /// Whether there is something to ask the daemon again.
+    pub(crate) fn owes_answers(&self) -> bool {
+        self.retry.is_pending()
+    }
+
+    /// Whether it is time to.
+    pub(crate) fn is_to_be_asked(&self) -> bool {
+        self.retry.is_pending() && !self.gone && self.retry.is_due(Instant::now())
     }
 
     /// Closes windows, and says so: a child that this process has made by fork(2) has the
@@ -162,6 +192,7 @@ impl Services {
         self.daemon = daemon;
         self.gone = false;
         self.seen = u64::MAX;
+        self.retry = Retry::default();
         Some(match shown {
             Ok(()) => News::Back,
             Err(e) => News::Lost(e.to_string()),

@@ -31,8 +31,11 @@ use std::collections::VecDeque;
 /// some 500 for each datagram beside its own.
 const RECEIVE_BUFFER: u32 = 1 << 20;
 
-/// Polls between two looks whether the daemon is there; each costs a system call.
+/// Polls between two looks whether the daemon is there; each costs a system call. A power of two.
 const POLLS: u32 = 1 << 14;
+
+/// The same while the daemon owes an answer.
+const OFTEN: u32 = 1 << 6;
 
 /// A task without a way through memory looks there in one poll of so many.
 const SELDOM: u32 = 64;
@@ -79,6 +82,8 @@ pub struct Hps {
     /// The rail whose arrivals come first at the next poll.
     turn: usize,
     polls: u32,
+    /// The daemon is looked at in polls whose numbers have none of these bits.
+    looks: u32,
     refused: u32,
     /// Senders ring the bells.
     armed: bool,
@@ -237,6 +242,7 @@ impl Transport for Hps {
             cut_off: false,
             turn: 0,
             polls: 0,
+            looks: POLLS - 1,
             refused: 0,
             armed: false,
             blind: false,
@@ -394,7 +400,7 @@ impl Transport for Hps {
 
     fn poll(&mut self, events: &mut [Event]) -> usize {
         self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS) {
+        if self.polls & self.looks == 0 {
             self.look_at_daemon();
             self.free_lanes_of_ended();
         }

@@ -8,7 +8,7 @@ use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Place;
 use lapis_adapters::soft::Parts;
 use lapis_nsd::{Handle, Options, Server, eth_adapters};
-use lapis_testing::{Finished, Job, Net, Patience, Running, Space, clean, folder, joined, program};
+use lapis_testing::{Finished, Job, Net, Patience, Running, Space, clean, folder, joined, program, scratch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -91,6 +91,17 @@ impl Hosts {
         let server = self.spaces[host].inside(|| Server::open(options).and_then(Server::spawn));
         self.daemons[host] = Some(server.map_err(|e| e.to_string())?);
         Ok(())
+    }
+
+    /// Has a process be the host's daemon, which can be stopped.
+    fn start_process(&mut self, host: usize) -> Running {
+        self.daemons[host] = None;
+        let mut command = clean(program("lapis-nsd", "lapis-nsd"));
+        command.args(["--socket", self.address(host).as_str(), "--share", "8", "--eth-windows", "8"]);
+        (0..self.rails).for_each(|rail| _ = command.args(["--eth", &format!("r{rail}")]));
+        let mut daemon = self.spaces[host].inside(|| Running::start(command));
+        daemon.read_line("listening");
+        daemon
     }
 
     fn client(&self, host: usize) -> Daemon {
@@ -306,6 +317,40 @@ fn a_task_whose_window_was_given_away_hears_of_neighbours() {
     }
     kill_process(process, Signal::CONT).expect("ours");
     stream.finish();
+}
+
+/// A daemon tells that a way has changed, and falls silent before it is asked for the new one.
+#[test]
+fn traffic_goes_on_beside_a_silent_daemon_which_is_asked_again_until_it_answers() {
+    let Some(mut hosts) = Hosts::make_with("asked", 2, strict) else { return };
+    let daemon = hosts.start_process(0);
+    let scratch = scratch("asked");
+    std::fs::create_dir_all(&scratch).expect("the target directory can be written");
+    let program = folder().join("examples/hps_standby").to_string_lossy().into_owned();
+    let arguments = [&*scratch.to_string_lossy()];
+    let mut running = hosts.job(2).start("/bin/sh", &Hosts::arguments(&program, &arguments));
+    let mark = |name: &str| std::fs::write(scratch.join(name), "").expect("the folder can be written");
+    mark("mark-1");
+    running.read_line("mark 1");
+    let client = hosts.client(0);
+    let task = client.windows("sn0").expect("the daemon lives")[0].process.expect("it is seen");
+    let pid = |id: u32| Pid::from_raw(id.cast_signed()).expect("a process");
+    let send = |process, signal| kill_process(pid(process), signal).expect("ours");
+    send(task, Signal::STOP);
+    let told = client.matrix().hops(0);
+    assert!(hosts.spaces[1].ip("link set r0 address 02:00:00:00:09:01"));
+    until("it is told", || client.matrix().hops(0) != told);
+    send(daemon.id(), Signal::STOP);
+    send(task, Signal::CONT);
+    // Over the other network.
+    mark("mark-2");
+    running.read_line("mark 2");
+    send(daemon.id(), Signal::CONT);
+    // The tasks wait until all paths are up.
+    mark("end");
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("done").len(), 2, "{done:?}");
+    std::fs::remove_dir_all(scratch).expect("just written");
 }
 
 #[test]

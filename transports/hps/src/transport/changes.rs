@@ -2,6 +2,7 @@
 //! Core is told of the ways concerned, the user of what matters to them.
 
 use super::Hps;
+use super::reach::UNSEEN;
 use crate::services::News;
 use crate::way::{Link, Way};
 use crate::windows::Rails;
@@ -102,13 +103,16 @@ impl Hps {
                 self.begin_with_daemon();
             }
         }
+        if self.services.is_to_be_asked() {
+            self.look_at_matrix();
+        }
     }
 
     /// Has a new daemon tell what the one before it told.
     fn begin_with_daemon(&mut self) {
-        self.stir();
+        self.pace();
         // It tells of changes to hops that it was asked for.
-        self.hops.fill(u32::MAX);
+        self.hops.fill(UNSEEN);
         if let Some(held) = &self.held {
             held.hold_again(&self.services);
         }

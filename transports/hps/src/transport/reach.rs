@@ -9,9 +9,10 @@ use crate::rail::Rail;
 use crate::services::Services;
 use crate::way::{Link, Together, Way, Wire};
 use crate::windows::refused;
+use lapis_adapters::client::DaemonError;
 use lapis_adapters::eth::Hop;
 use lapis_adapters::soft::Sender;
-use lapis_core::transport::{PeerId, TransportError};
+use lapis_core::transport::{Host, PeerId, TransportError};
 use std::time::{Duration, Instant};
 
 /// For so long a neighbour may take to answer: the kernel asks three times, a second apart.
@@ -30,6 +31,45 @@ fn patience(is_amid: bool, is_found: bool) -> Duration {
         (false, true) => BESIDE,
         (false, false) => NEIGHBOUR,
     }
+}
+
+/// Why a way leads nowhere yet.
+struct Missing {
+    rail: usize,
+    why: String,
+    /// It is not worth waiting for.
+    is_hopeless: bool,
+    /// The daemon has not said so: it has said nothing.
+    is_unanswered: bool,
+}
+
+/// A change of next hops that no matrix tells of: they are asked for.
+pub(super) const UNSEEN: u32 = u32::MAX;
+
+/// Whether the daemon has not answered.
+fn is_unanswered(e: &DaemonError) -> bool {
+    !matches!(e, DaemonError::Refused { .. })
+}
+
+/// Asks for the next hop of a way from a window here, and answers whether there is one. If there is
+/// none, the daemon tells when there is.
+///
+/// # Errors
+/// It does not answer.
+fn renew_hop(services: &Services, host: &Host, rail: &Rail, way: &mut Way) -> Result<bool, DaemonError> {
+    let (Link::Wire(wire), Rail { entry, port: Some(port), .. }) = (&mut way.link, rail) else {
+        return Ok(false);
+    };
+    let hop = match services.hop_within(services.patience(), &entry.place.adapter, wire.address) {
+        Err(e) if is_unanswered(&e) => return Err(e),
+        Ok(Some(hop)) => hop,
+        Ok(None) | Err(_) => return Ok(false),
+    };
+    wire.template = port.template(hop, wire.address, wire.port);
+    if !std::mem::replace(&mut wire.found, true) {
+        host.info(format_args!("{}: {} answers by now", entry.place, wire.address));
+    }
+    Ok(true)
 }
 
 impl Hps {
@@ -56,27 +96,39 @@ impl Hps {
         TransportError::Unreachable(text)
     }
 
-    /// Asks for next hops again where they may have changed.
+    /// Asks for next hops again where they may have changed. If the daemon is silent, it is asked
+    /// again later.
     pub(super) fn look_at_hops(&mut self) {
+        if self.services.is_gone() {
+            // The next daemon is asked for all of them.
+            return;
+        }
+        let (mut asks, mut answered) = (false, true);
         let mut rails = self.rails.work();
         for (at, rail) in rails.iter_mut().enumerate() {
-            let Rail { entry, port: Some(port), .. } = rail else { continue };
-            let now = self.services.hops(entry.index as usize);
-            if std::mem::replace(&mut self.hops[at], now) == now {
+            let now = self.services.hops(rail.entry.index as usize);
+            if rail.port.is_none() || self.hops[at] == now {
                 continue;
             }
-            for way in self.ways.iter_mut().flatten().flatten().filter(|way| way.rail == at) {
-                if let Link::Wire(wire) = &mut way.link
-                    && let Some(hop) = self.services.known_hop(&entry.place.adapter, wire.address)
-                {
-                    wire.template = port.template(hop, wire.address, wire.port);
-                    if !std::mem::replace(&mut wire.found, true) {
-                        let place = &entry.place;
-                        self.host.info(format_args!("{place}: {} answers by now", wire.address));
-                    }
-                    self.silent[at] = false;
+            asks = true;
+            let ways = self.ways.iter_mut().flatten().flatten().filter(|way| way.rail == at);
+            let renewed = ways.map(|way| renew_hop(&self.services, &self.host, rail, way));
+            match renewed.collect::<Result<Vec<bool>, DaemonError>>() {
+                Ok(found) => {
+                    self.hops[at] = now;
+                    self.silent[at] &= !found.contains(&true);
+                }
+                Err(e) => {
+                    self.host.debug(format_args!("{}: next hops: {e}", rail.entry.place));
+                    answered = false;
+                    break;
                 }
             }
+        }
+        drop(rails);
+        if asks {
+            self.services.note_answers(answered);
+            self.pace();
         }
     }
 
@@ -117,21 +169,21 @@ impl Hps {
         loop {
             let (mut missing, mut hopeful, mut worth_it) = (Vec::new(), false, false);
             for way in ways.iter_mut().filter(|way| !way.is_found()) {
-                let Err((hopeless, why)) = self.find_hop(way) else { continue };
-                hopeful |= !hopeless;
+                let Err(this) = self.find_hop(way, is_amid) else { continue };
+                hopeful |= !this.is_hopeless;
                 // Who was waited for at a network in vain is not waited for again.
-                worth_it |= !hopeless && !self.silent[way.rail];
-                missing.push((way.rail, why));
+                worth_it |= !this.is_hopeless && !self.silent[way.rail];
+                missing.push(this);
             }
-            let Some((_, why)) = missing.last() else { return Ok(()) };
+            let Some(last) = missing.last() else { return Ok(()) };
             let is_found = ways.iter().any(Way::is_found);
             let promising = if is_found || is_amid { worth_it } else { hopeful };
             let waits = promising && begun.elapsed() < patience(is_amid, is_found);
             if !(waits || is_found || is_amid && hopeful) {
-                return Err(TransportError::Unreachable(format!("task {peer}: {why}")));
+                return Err(TransportError::Unreachable(format!("task {peer}: {}", last.why)));
             }
             if !waits {
-                missing.iter().for_each(|(rail, why)| self.leave_out(peer, *rail, why));
+                missing.iter().for_each(|this| self.leave_out(peer, this));
                 return Ok(());
             }
             std::thread::sleep(pause);
@@ -139,13 +191,20 @@ impl Hps {
         }
     }
 
-    /// Finds a way's next hop, or says why there is none, and whether to wait for one is hopeless.
-    fn find_hop(&self, way: &mut Way) -> Result<(), (bool, String)> {
+    /// Finds a way's next hop, or says why there is none.
+    fn find_hop(&self, way: &mut Way, is_amid: bool) -> Result<(), Missing> {
         let Link::Wire(wire) = &mut way.link else { return Ok(()) };
         let rails = self.rails.look();
         let Rail { entry, port: Some(port), .. } = &rails[way.rail] else { return Ok(()) };
         let (adapter, address) = (&entry.place.adapter, wire.address);
-        match self.services.hop(adapter, address) {
+        let hop = if is_amid {
+            self.services.hop_within(AMID, adapter, address)
+        } else {
+            self.services.hop(adapter, address)
+        };
+        let missing =
+            |why, is_hopeless, is_unanswered| Missing { rail: way.rail, why, is_hopeless, is_unanswered };
+        match hop {
             Ok(Some(hop)) => {
                 (wire.template, wire.found) = (port.template(hop, address, wire.port), true);
                 Ok(())
@@ -154,16 +213,25 @@ impl Hps {
                 let why = format!(
                     "{address} does not answer at the network of {adapter}: is that host up, and is there a way to it?"
                 );
-                Err((false, why))
+                Err(missing(why, false, false))
             }
-            Err(e) => Err((true, e.to_string())),
+            // Amid traffic it was not given the time to answer.
+            Err(e) if is_unanswered(&e) => Err(missing(e.to_string(), !is_amid, true)),
+            Err(e) => Err(missing(e.to_string(), true, false)),
         }
     }
 
-    /// Says, once for a window, that a network does not lead to a peer.
-    fn leave_out(&mut self, peer: PeerId, rail: usize, why: &str) {
-        if !std::mem::replace(&mut self.silent[rail], true) {
-            let place = self.rails.look()[rail].entry.place.clone();
+    /// Leaves a way out until its next hop answers, and says so once for a window.
+    fn leave_out(&mut self, peer: PeerId, missing: &Missing) {
+        let Missing { rail, why, is_unanswered, .. } = missing;
+        if *is_unanswered {
+            // The daemon does not know that it has something to tell.
+            self.hops[*rail] = UNSEEN;
+            self.services.note_answers(false);
+            self.pace();
+        }
+        if !std::mem::replace(&mut self.silent[*rail], true) {
+            let place = self.rails.look()[*rail].entry.place.clone();
             self.host.warn(format_args!("{place} does not lead to task {peer} at present: {why}"));
         }
     }

@@ -12,7 +12,7 @@
 //! `armed` outlives `awaited`, so that a thread that finds nothing and sleeps again arms nothing
 //! anew.
 
-use super::Hps;
+use super::{Hps, OFTEN, POLLS};
 use crate::services::PAUSE;
 use crate::windows::Rails;
 use lapis_adapters::protocol::Place;
@@ -23,13 +23,17 @@ use std::time::Duration;
 const BLIND: Duration = Duration::from_millis(1);
 
 impl Hps {
+    /// Looks at the daemon more often while it is to be asked again.
+    pub(super) fn pace(&mut self) {
+        self.looks = if self.services.owes_answers() { OFTEN } else { POLLS } - 1;
+        self.stir();
+    }
+
     /// Ends sleeps now and then while something is to be looked for that ends none: a new daemon,
-    /// frames at sockets that can't be watched.
+    /// answers of one that is silent, frames at sockets that can't be watched.
     pub(super) fn stir(&self) {
-        let pause = match (self.blind, self.services.is_gone()) {
-            (true, _) => Some(BLIND),
-            (false, gone) => gone.then_some(2 * PAUSE),
-        };
+        let seeks = self.services.is_gone() || self.services.owes_answers();
+        let pause = if self.blind { Some(BLIND) } else { seeks.then_some(2 * PAUSE) };
         if let Err(e) = self.notifier.stir_every(pause) {
             self.host.debug(format_args!("a task that sleeps does not look for a daemon: timerfd: {e}"));
         }
