@@ -197,8 +197,13 @@ impl Locked<'_> {
             self.statistics.bulk.count(transfer.len);
         }
         let id = self.add_transfer(parties, transfer);
+        let is_first = self.sending.transfers.is_empty();
         self.advance_transfer(id);
         if !self.sending.transfers.is_empty() {
+            if is_first {
+                // The program may not call again for long.
+                self.progress();
+            }
             self.leave_work();
         }
     }
@@ -227,8 +232,21 @@ impl Locked<'_> {
     pub(super) fn advance_transfers(&mut self) {
         for _ in 0..self.sending.transfers.len() {
             let Some(id) = self.sending.transfers.pop_front() else { return };
-            self.advance_transfer(id);
+            if self.has_lost_its_key(id) {
+                self.transfer_refused(id, Status::Io);
+            } else {
+                self.advance_transfer(id);
+            }
         }
+    }
+
+    /// Whether the target has taken the key back since a transfer was to begin.
+    fn has_lost_its_key(&mut self, id: u64) -> bool {
+        let Some((peer, transfer)) = self.transfer_of(id) else { return false };
+        let Transfer { remote, len, key, answer_to, .. } = transfer;
+        let told = self.peers[peer].regions.as_ref();
+        // What a peer lends for one transfer it does not announce.
+        answer_to.is_none() && told.is_some_and(|regions| !regions.have(remote, len, key))
     }
 
     /// Hands pieces of a transfer to the transport until it has one under way.

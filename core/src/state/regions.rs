@@ -273,10 +273,20 @@ impl PeerRegions {
 
     /// The key for a range. Regions rarely overlap: the first one looked at mostly has it.
     pub(crate) fn key(&self, addr: u64, len: u64) -> Option<u64> {
+        self.keys(addr, len).next()
+    }
+
+    /// Whether a key is for a range.
+    pub(crate) fn have(&self, addr: u64, len: u64, key: u64) -> bool {
+        self.keys(addr, len).any(|one| one == key)
+    }
+
+    fn keys(&self, addr: u64, len: u64) -> impl Iterator<Item = u64> {
         let before = self.0.range(..=(addr, u64::MAX, u64::MAX, u64::MAX)).rev();
-        let holds =
-            |(base, size, ..): &&(u64, u64, u64, u64)| addr - base <= *size && len <= size - (addr - base);
-        before.into_iter().find(holds).map(|(.., key)| *key)
+        let holds = move |(base, size, ..): &&(u64, u64, u64, u64)| {
+            addr - base <= *size && len <= size - (addr - base)
+        };
+        before.filter(holds).map(|(.., key)| *key)
     }
 }
 

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         "short-puts" => short_puts::short_puts(&detail, arguments.next().unwrap_or_default().as_ref()),
         "stale-key" => stale_keys::stale_key(&detail, arguments.next().unwrap_or_default().as_ref()),
         "purged-owner" => stale_keys::purged_owner(&detail, arguments.next().unwrap_or_default().as_ref()),
+        "unread-key" => stale_keys::unread_key(&detail, arguments.next().unwrap_or_default().as_ref()),
         "slow-peers" => slow_peers::slow_peers(detail.as_ref()),
         "fenced-words" => short_puts::fenced_words(),
         "long-messages" => by_key::long_messages(),

@@ -4,10 +4,10 @@ use crate::by_key::{exchange, learn_keys};
 use crate::{check, filled};
 use lapis::core::message::PutArgs;
 use lapis::core::sync::{AtomicU32, Ordering};
-use lapis::{Context, Counter, Delivery, HandlerId, Notify, RemoteMemory, Result, Source};
+use lapis::{Context, Counter, Delivery, Error, HandlerId, Notify, RemoteMemory, Result, Source};
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const OWNER: u32 = 0;
@@ -200,6 +200,50 @@ pub(crate) fn purged_owner(how: &str, directory: &Path) -> Result<()> {
     }
     println!("purged-owner: done");
     Ok(())
+}
+
+/// The owner takes memory back within a handler, which waits for nobody. The other task, which was
+/// told of that but has not read it, comes back after a pause and uses what it knows, `how`: by a
+/// `put`, a `get`, or a `short` put. It is refused, and nothing else happens to the tasks.
+pub(crate) fn unread_key(how: &str, directory: &Path) -> Result<()> {
+    let left = directory.join("left");
+    let context = lapis::init()?;
+    let (given, at) = give(&context, "register")?;
+    let (given, gone) = (Mutex::new(Some(given)), left.clone());
+    context.set_handler(MESSAGE, move |_, _| {
+        drop(given.lock().expect("nobody panics with the lock").take());
+        note(&gone);
+        Delivery::bury()
+    })?;
+    let far = exchange(&context, RemoteMemory { task: context.task(), addr: address(at), len: LEN as u64 })?;
+    let peer = if context.task() == OWNER { OTHER } else { OWNER };
+    learn_keys(&context, far[peer as usize], 8)?;
+    context.gfence()?;
+    if context.task() == OTHER {
+        context.send(OWNER, MESSAGE, &[], &[])?;
+        await_note(&left);
+        std::thread::sleep(AWAY);
+        let far = far[OWNER as usize];
+        let outcome = match how {
+            "put" => context.put_owned(far, filled(OTHER, LEN))?.wait().map(drop),
+            "get" => context.get_owned(far)?.wait().map(drop),
+            _ => context.put_bytes(far, &[3; 8]),
+        };
+        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+    } else {
+        context.wait_until(|| left.exists())?;
+    }
+    // Both still reach each other.
+    learn_keys(&context, exchange(&context, give_more(&context)?)?[peer as usize], LEN)?;
+    println!("unread-key: done");
+    context.terminate()
+}
+
+/// Memory that stays registered until the context ends.
+fn give_more(context: &Context) -> Result<RemoteMemory> {
+    let (given, at) = give(context, "register")?;
+    std::mem::forget(given);
+    Ok(RemoteMemory { task: context.task(), addr: address(at), len: LEN as u64 })
 }
 
 fn note(file: &Path) {

@@ -108,6 +108,20 @@ fn memory_is_taken_back_from_a_task_that_has_purged_its_owner_for_good() {
     }
 }
 
+/// What was said of a key while its user was away is read before the key is used.
+#[test]
+fn a_key_that_was_taken_back_long_ago_is_not_used_though_nobody_has_polled_since() {
+    for how in ["put", "get", "short"] {
+        let folder = lapis_testing::scratch("unread-key");
+        std::fs::create_dir_all(&folder).expect("a directory for notes");
+        let job = job(2, "tcp;ofi_rxm").option("--keep-going").var("LAPIS_INTERRUPT", "no");
+        let ended = job.run(TASK, &["unread-key", how, &folder.to_string_lossy()]);
+        let _ = std::fs::remove_dir_all(&folder);
+        let ended = ended.expect(0);
+        assert_eq!(ended.lines_with("unread-key: done").len(), 2, "{how}: {ended:?}");
+    }
+}
+
 /// Over shm a message of this length keeps its buffer until its target looks.
 #[test]
 fn tasks_that_call_nothing_do_not_delay_messages_for_others() {

@@ -77,6 +77,8 @@ mod stripes;
 #[cfg(libfabric)]
 mod survey;
 #[cfg(libfabric)]
+mod touch;
+#[cfg(libfabric)]
 mod transfer;
 #[cfg(libfabric)]
 mod transport;

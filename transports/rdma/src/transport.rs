@@ -31,6 +31,7 @@ use crate::rail::Rail;
 use crate::rest::StreamRest;
 use crate::send::{LONGEST, Refused, join};
 use crate::stripes::Stripes;
+use crate::touch::Touch;
 use crate::transfer::Direction;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
@@ -117,6 +118,8 @@ pub struct Rdma {
     looked: bool,
     /// Whether core may still be reading messages that the last poll has found.
     unread: bool,
+    /// When this task last polled, where that decides about puts and gets.
+    touch: Option<Touch>,
 }
 
 // SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
@@ -409,6 +412,9 @@ impl Transport for Rdma {
         }
         self.spread_news();
         self.unread = n > 0;
+        if let Some(touch) = &mut self.touch {
+            touch.polled();
+        }
         self.stay_watchful();
         n
     }

@@ -19,6 +19,11 @@ impl Endpoint {
         ends_gets_twice(&self.provider(), self.library.version())
     }
 
+    /// Whether a put or get that the target refuses costs the connection, and the messages in it.
+    pub(crate) fn closes_on_refusal(&self) -> bool {
+        self.provider() == "tcp;ofi_rxm"
+    }
+
     /// How long the receiver of a stream should let messages gather between two looks, where each
     /// look costs the sender time: over TCP, while one or two are written; over shm with the lock
     /// that libfabric had before 1.18, while half a window is written.

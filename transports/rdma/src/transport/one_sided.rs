@@ -4,6 +4,7 @@ use super::Rdma;
 use super::loss::means_loss;
 use crate::endpoint::{Access, Remote, is_busy};
 use crate::header::Mark;
+use crate::touch::Touch;
 use crate::transfer::{Direction, Ended, TransferRequest};
 use lapis_core::transport::{
     Event, MAX_SHORT_PUT, PeerId, RawSlice, RegionInfo, RemoteAddr, Status, TransportError,
@@ -58,6 +59,14 @@ impl Rdma {
         self.ordered && rail.endpoint.tells_target() && self.peers.len() <= Mark::TASKS
     }
 
+    /// Whether core has to poll before it uses keys: one may have been taken back long ago.
+    #[inline]
+    fn is_out_of_touch(&mut self) -> bool {
+        let lost = self.touch.as_ref().is_some_and(Touch::is_lost);
+        self.refused |= lost;
+        lost
+    }
+
     /// A put that ends at once: the peer counts it as a message of ours, without being given one.
     ///
     /// # Safety
@@ -70,6 +79,9 @@ impl Rdma {
             Ok(found) => found,
             Err(status) => return status,
         };
+        if self.is_out_of_touch() {
+            return Status::Again;
+        }
         let Some(p) = self.peers.get(peer) else { return Status::Invalid };
         if p.fails_over() {
             // It may have to be repeated.
@@ -145,6 +157,10 @@ impl Rdma {
         if local.len == 0 {
             return Status::Done;
         }
+        if self.is_out_of_touch() {
+            return Status::Again;
+        }
+        let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
         if !p.path().greeted
             && let Err(status) = self.connect_path(peer)
         {

@@ -15,6 +15,7 @@ use crate::rail::Rail;
 use crate::rest::StreamRest;
 use crate::stripes::Stripes;
 use crate::survey;
+use crate::touch::Touch;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError, Troubles};
@@ -97,6 +98,7 @@ fn finish(
     let gets = rails.len() == 1 || !rails.iter().any(|rail| rail.endpoint.ends_gets_twice());
     log_rails(&host, params.task, &rails, (!gets).then(|| library.version()));
     let (rest, now) = (StreamRest::new(rails[0].endpoint.rest_of_streams()), Instant::now());
+    let touch = rails.iter().any(|rail| rail.endpoint.closes_on_refusal()).then(Touch::new);
     let this = Rdma {
         memory,
         slots: SlotsOfPeers::default(),
@@ -135,6 +137,7 @@ fn finish(
         rest,
         looked: false,
         unread: false,
+        touch,
     };
     Ok((this, RdmaWaiter(bell)))
 }

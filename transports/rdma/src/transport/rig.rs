@@ -202,6 +202,35 @@ impl Job {
         }
     }
 
+    /// Begins a put or get, of a task that has just polled.
+    ///
+    /// # Safety
+    /// Both sides stay until it has ended, or the tasks have.
+    pub(super) unsafe fn begin(
+        &mut self,
+        (from, to): (usize, PeerId),
+        way: Direction,
+        local: RawSlice,
+        remote: RemoteAddr,
+    ) -> Status {
+        let token = 7;
+        // A machine that is busy may stop this thread behind the poll.
+        for _ in 0..100 {
+            self.poll(from);
+            // SAFETY: the caller's promise.
+            let begun = unsafe {
+                match way {
+                    Direction::Put => self.tasks[from].put_zcopy(to, local, remote, token),
+                    Direction::Get => self.tasks[from].get_zcopy(to, local, remote, token),
+                }
+            };
+            if begun != Status::Again {
+                return begun;
+            }
+        }
+        Status::Again
+    }
+
     /// A put or get, to its end: its status.
     pub(super) fn transfer(
         &mut self,
@@ -210,16 +239,11 @@ impl Job {
         memory: &mut [u8],
         remote: RemoteAddr,
     ) -> i32 {
-        let (local, token) = (RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() }, 7);
+        let local = RawSlice { ptr: memory.as_mut_ptr(), len: memory.len() };
         self.ended[from].clear();
         // SAFETY: the memory stays until the end, which is waited for; the other side is the
         // caller's.
-        let begun = unsafe {
-            match way {
-                Direction::Put => self.tasks[from].put_zcopy(to, local, remote, token),
-                Direction::Get => self.tasks[from].get_zcopy(to, local, remote, token),
-            }
-        };
+        let begun = unsafe { self.begin((from, to), way, local, remote) };
         if begun != Status::InProgress {
             return begun as i32;
         }

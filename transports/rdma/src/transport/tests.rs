@@ -249,7 +249,7 @@ fn a_context_ends_amid_a_get() {
     let remote = RemoteAddr { addr: region.addr, key: region.key };
     let (into, last) = (RawSlice { ptr: here.as_mut_ptr(), len: here.len() }, here.len() - 1);
     // SAFETY: both sides stay until the tasks have ended.
-    assert!(unsafe { job.tasks[1].get_zcopy(0, into, remote, 7) } == Status::InProgress);
+    assert!(unsafe { job.begin((1, 0), Direction::Get, into, remote) } == Status::InProgress);
     // SAFETY: bytes of the vector, which is written behind the compiler's back.
     let byte = |at: usize| unsafe { into.ptr.add(at).read_volatile() };
     job.until("the first bytes", Job::step, |_| byte(0) == 1);
@@ -270,7 +270,7 @@ fn what_fails_with_a_process_that_was_replaced_costs_its_successor_nothing() {
         let remote = RemoteAddr { addr: region.addr, key: region.key };
         let local = RawSlice { ptr: source.as_mut_ptr(), len: source.len() };
         // SAFETY: both sides stay until the tasks have ended.
-        assert!(unsafe { job.tasks[0].put_zcopy(1, local, remote, 7) } == Status::InProgress);
+        assert!(unsafe { job.begin((0, 1), Direction::Put, local, remote) } == Status::InProgress);
         // Behind it, in the same connection.
         assert!((0..8).all(|_| job.tasks[0].am_short(1, &[7; 4000], &[]) == Status::Done));
         job.replace(1, addresses);
