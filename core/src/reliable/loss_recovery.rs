@@ -187,9 +187,15 @@ impl Peer {
         path.open -= 1;
         path.in_flight -= u64::from(entry.size);
         self.charged -= u64::from(entry.size + shared.config.datagram_overhead);
-        if path.open == 0 && !path.is_up() {
-            // Nothing else would find out that it is back.
-            path.probes = path.probes.max(1);
+        if path.open == 0 {
+            if !path.is_up() {
+                // Nothing else would find out that it is back.
+                path.probes = path.probes.max(1);
+            }
+            if !path.has_place() {
+                // No answer is to come that would make room for what goes again.
+                path.sent.retire(|_| true);
+            }
         }
         self.stats.datagrams_lost += 1;
         if congestion {

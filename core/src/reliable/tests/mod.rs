@@ -2,6 +2,7 @@
 
 mod fast_path;
 mod flow;
+mod many_in_flight;
 mod path_mtu;
 mod peers;
 mod preferred_paths;
