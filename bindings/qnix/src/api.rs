@@ -8,10 +8,11 @@ use crate::abi::SEND_MAX;
 use crate::contexts::{Assignment, Slot};
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::{Memory, Segments};
+use crate::memory::Memory;
 use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
+use crate::segments::Segments;
 use std::mem::ManuallyDrop;
 
 /// This process as a member of its application.

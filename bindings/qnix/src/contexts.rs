@@ -2,8 +2,8 @@
 
 use crate::abi::{CONTEXTS, Hps, VisibleContext, doorbell, ring};
 use crate::error::{Error, Result};
-use crate::memory::Segments;
 use crate::names::Name;
+use crate::segments::Segments;
 use lapis_core::sync::{AtomicI32, Ordering};
 use lapis_core::transport::lane::{INLINE, copy_short};
 use std::sync::Arc;

@@ -4,11 +4,13 @@ use crate::abi::{PACKET_SIZE, SHORT_MAX};
 use crate::contexts::Assignment;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::{Memory, Segment};
+use crate::locking::{HasMemory, Locked, Turn};
+use crate::memory::Memory;
 use crate::names::Name;
 use crate::node::Node;
 use crate::place::{Place, length, registers};
 use crate::post::Form;
+use crate::segments::Segment;
 use lapis_core::sync::{AtomicPtr, Ordering};
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
@@ -23,9 +25,8 @@ static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 /// One at a time begins or ends.
 static CHANGING: Mutex<()> = Mutex::new(());
 
-/// What an ended process has locked: it stays locked until the program unlocks it, which it may do
-/// when it takes part in a job again.
-static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
+/// What this process has locked, in whatever job.
+static LOCKED: Locked = Locked::new();
 
 thread_local! {
     static LAST: Cell<c_int> = const { Cell::new(0) };
@@ -53,6 +54,15 @@ fn failed(error: Error) -> c_int {
 
 fn command(f: impl FnOnce(&'static Node) -> Result) -> c_int {
     call(|| f(node()?).map(|()| 0))
+}
+
+/// A command that changes what is locked, in its turn.
+fn change(f: impl FnOnce(&mut Turn<'_>, &'static Node) -> Result) -> c_int {
+    call(|| {
+        // Before the process is looked up: another thread may be about to end it.
+        let mut turn = LOCKED.turn();
+        f(&mut turn, node()?).map(|()| 0)
+    })
 }
 
 /// An index that the program gives; one that is negative is no context's.
@@ -102,7 +112,7 @@ pub unsafe extern "C" fn qx_init(
             return Err(Error::Name);
         }
         let node = Box::leak(Box::new(Node::join(name, group_size)?));
-        if let Some(memory) = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+        if let Some(memory) = LOCKED.turn().take() {
             node.with_memory(|of_node| *of_node = memory);
             node.show_pool();
         }
@@ -122,10 +132,7 @@ pub unsafe extern "C" fn qx_init(
 //= QNIX API, qx_buffer_lock
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_buffer_lock(address: *mut c_char, buffer_size: c_long) -> c_int {
-    command(|node| {
-        let buffer = buffer(address, buffer_size)?;
-        node.with_memory(|memory| memory.lock(buffer))
-    })
+    change(|turn, node| turn.lock(node, buffer(address, buffer_size)?))
 }
 
 /// Unlocks memory.
@@ -135,10 +142,7 @@ pub unsafe extern "C" fn qx_buffer_lock(address: *mut c_char, buffer_size: c_lon
 //= QNIX API, qx_buffer_unlock
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_buffer_unlock(address: *mut c_char, buffer_size: c_long) -> c_int {
-    command(|node| {
-        let buffer = buffer(address, buffer_size)?;
-        node.with_memory(|memory| memory.unlock(buffer))
-    })
+    change(|turn, node| turn.unlock(node, buffer(address, buffer_size)?))
 }
 
 /// Makes the buffer pool.
@@ -148,9 +152,9 @@ pub unsafe extern "C" fn qx_buffer_unlock(address: *mut c_char, buffer_size: c_l
 //= QNIX API, qx_buffer_pool
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_buffer_pool(pool_size: c_int) -> c_int {
-    command(|node| {
+    change(|turn, node| {
         let pages = usize::try_from(pool_size).map_err(|_| Error::Length)?;
-        node.with_memory(|memory| memory.make_pool(pages))?;
+        turn.make_pool(node, pages)?;
         node.show_pool();
         Ok(())
     })
@@ -168,12 +172,12 @@ pub unsafe extern "C" fn qx_buffer_translate(
     buffer_size: c_long,
     phys_addr: *mut c_ulong,
 ) -> c_int {
-    command(|node| {
+    command(|_| {
         let buffer = buffer(address, buffer_size)?;
         if phys_addr.is_null() {
             return Err(Error::Null);
         }
-        let (tokens, ends) = node.with_memory(|memory| memory.translate(buffer))?;
+        let (tokens, ends) = LOCKED.translate(buffer)?;
         for (at, token) in tokens.iter().chain([&ends]).enumerate() {
             // SAFETY: not null; the caller's promise.
             unsafe { phys_addr.add(at).write(*token as c_ulong) };
@@ -413,8 +417,9 @@ pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
             return Err(Error::Name);
         }
         node.end()?;
-        let memory = node.with_memory(|of_node| std::mem::replace(of_node, Memory::new()));
-        *MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(memory);
+        // Kept until the process is no longer to be found: nobody locks what it would not leave.
+        let mut turn = LOCKED.turn();
+        turn.keep(node.with_memory(|of_node| std::mem::replace(of_node, Memory::new())));
         // SYNC: Release as in qx_init; nothing follows.
         NODE.store(null_mut(), Ordering::Release);
         Ok(0)

@@ -38,7 +38,6 @@ mod board;
 #[cfg(not(loom))]
 mod contexts;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod environment;
 #[cfg(not(loom))]
 mod error;
@@ -47,6 +46,8 @@ mod error;
 pub mod exports;
 #[cfg(not(loom))]
 mod groups;
+#[cfg(not(loom))]
+mod locking;
 #[cfg(not(loom))]
 mod matching;
 #[cfg(not(loom))]
@@ -63,6 +64,8 @@ mod place;
 mod post;
 #[cfg(not(loom))]
 mod protocol;
+#[cfg(not(loom))]
+mod segments;
 #[cfg(not(loom))]
 mod state;
 #[cfg(not(loom))]

@@ -5,7 +5,8 @@ use crate::board::{self, Boards, Host, Writer};
 use crate::environment;
 use crate::error::{Error, Result, of_core};
 use crate::groups::Teller;
-use crate::memory::page_size;
+use crate::locking::HasMemory;
+use crate::memory::{Memory, page_size};
 use crate::names::{Name, Names, boards_of_cards, card};
 use crate::outbox::{self, Letter, Outbox};
 use crate::protocol;
@@ -131,6 +132,12 @@ impl Node {
             }
         }
         self.context.terminate().map_err(of_core)
+    }
+}
+
+impl HasMemory for Node {
+    fn with_memory<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {
+        work(&mut self.lock().memory)
     }
 }
 

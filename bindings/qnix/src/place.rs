@@ -4,7 +4,8 @@
 use crate::abi::{SEND_MAX, SHORT_MAX};
 use crate::contexts::Slot;
 use crate::error::{Error, Result};
-use crate::memory::{Memory, Segments};
+use crate::memory::Memory;
+use crate::segments::Segments;
 use std::ffi::{c_int, c_long, c_ulong};
 
 /// Tables hold 64-bit words: the library is for machines whose `long` has as many.

@@ -5,10 +5,11 @@ use crate::contexts::{Assignment, Slot};
 use crate::error::{Error, Result, of_core};
 use crate::groups::joining::keeper;
 use crate::matching::Bytes;
-use crate::memory::{Memory, gathered};
+use crate::memory::Memory;
 use crate::names::Name;
 use crate::node::Node;
 use crate::outbox::{self, Letter, Outbox};
+use crate::segments::gathered;
 use crate::state::State;
 use crate::tree::{self, Handed, Receiver};
 use crate::wire::{JOIN, OFFER, WHOLE, WHOLE_MAX, header, send_words};
@@ -304,10 +305,5 @@ impl Node {
         drop(state);
         outbox::send(&self.context, &out);
         Ok(())
-    }
-
-    /// Locked memory, tokens, the pool.
-    pub(crate) fn with_memory<T>(&self, f: impl FnOnce(&mut Memory) -> T) -> T {
-        f(&mut self.lock().memory)
     }
 }

@@ -6,8 +6,8 @@ use crate::contexts::Key;
 use crate::error::{Error, Result, of_core};
 use crate::groups::joining;
 use crate::matching::{Arrival, Bytes, Met};
-use crate::memory::{Segment, Segments, gathered};
 use crate::outbox::{self, Letter, Outbox};
+use crate::segments::{Segment, Segments, gathered};
 use crate::state::{Shared, State};
 use crate::tree::{self, Handed, Up};
 use crate::wire::{

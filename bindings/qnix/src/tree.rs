@@ -13,8 +13,8 @@
 
 use crate::board::{Content, Writer};
 use crate::matching::Bytes;
-use crate::memory::Segment;
 use crate::outbox::{self, Letter, Outbox};
+use crate::segments::Segment;
 use crate::state::{Shared, State};
 use crate::wire::words_of;
 use forwards::Forward;

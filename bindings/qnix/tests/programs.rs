@@ -51,6 +51,11 @@ fn what_is_locked_stays_locked_when_a_process_joins_again() {
 }
 
 #[test]
+fn memory_is_locked_by_several_threads_while_messages_go_on() {
+    succeeds("locking");
+}
+
+#[test]
 fn messages_to_oneself() {
     Job::of(1).run(&compile(&source("pair"))).success();
 }

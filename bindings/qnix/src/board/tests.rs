@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::Segment;
+use crate::segments::Segment;
 
 /// Boards of a host in the memory of this process, as each of its tasks sees them.
 pub(crate) fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {

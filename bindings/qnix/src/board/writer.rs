@@ -1,7 +1,7 @@
 //! Writing records.
 
 use super::{BYTES, Boards, ENTERED, Fields, Head, MOST, Places, SLOTS};
-use crate::memory::Segment;
+use crate::segments::Segment;
 use lapis_core::sync::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
