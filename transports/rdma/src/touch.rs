@@ -36,7 +36,7 @@ impl Touch {
 
     #[inline]
     fn is_lost_at(&self, now: Nanos) -> bool {
-        now - self.polled > AWAY
+        now.saturating_sub(self.polled) > AWAY
     }
 }
 
