@@ -31,7 +31,7 @@ impl Counter {
         Self { value: AtomicI32::new(value), waiters: AtomicU32::new(0), tag: AtomicU32::new(0), reserved: 0 }
     }
 
-    /// The present value. Drives nothing: see
+    /// The present value. Makes no progress: see
     /// [`Context::counter_value`](crate::Context::counter_value) for the call that also makes
     /// progress.
     #[inline(always)]
@@ -41,7 +41,7 @@ impl Counter {
         self.value.load(Ordering::SeqCst)
     }
 
-    /// Gives the counter a value and forgets whatever its memory held before. Wakes nobody: see
+    /// Gives the counter a value, whatever its memory held before. Wakes no thread: see
     /// [`Context::set_counter`](crate::Context::set_counter).
     #[inline]
     pub fn set(&self, value: i32) {
@@ -53,7 +53,7 @@ impl Counter {
         self.value.store(value, Ordering::SeqCst);
     }
 
-    /// Adds one: an operation got where this counter counts.
+    /// Adds one: an operation has reached the point that this counter counts.
     #[inline(always)]
     pub fn increment(&self) {
         // SYNC: Release pairs with `value`'s Acquire; the data of the operation was written before.
@@ -62,14 +62,15 @@ impl Counter {
         self.value.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Takes `amount` off, as a successful wait does. Returns what is left.
+    /// Subtracts `amount`, as a successful wait does. Returns the remaining value.
     #[inline]
     pub fn subtract(&self, amount: i32) -> i32 {
         // SYNC: AcqRel: acquires the increments it consumes, releases to the next waiter.
         self.value.fetch_sub(amount, Ordering::AcqRel) - amount
     }
 
-    /// Takes `amount` off if there is as much. Returns what is left; `None`: nothing was taken.
+    /// Subtracts `amount` if the value is at least that. Returns the remaining value; `None`:
+    /// nothing was subtracted.
     #[inline]
     pub fn try_take(&self, amount: i32) -> Option<i32> {
         let mut value = self.value();
@@ -84,7 +85,7 @@ impl Counter {
         None
     }
 
-    /// Marks one more thread as waiting; false when one is waiting already.
+    /// Marks one more thread as waiting; false if one is waiting already.
     pub fn begin_wait(&self) -> bool {
         // SYNC: Acquire pairs with `end_wait`'s Release: a new waiter sees what the last one left.
         self.waiters.fetch_add(1, Ordering::Acquire) == 0

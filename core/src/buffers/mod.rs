@@ -20,7 +20,7 @@ pub enum Direction {
 
 /// Where arriving bytes go.
 pub enum Destination {
-    /// Nowhere: the message is counted but its bytes are not wanted.
+    /// Nowhere: the message is counted, but its bytes are discarded.
     Discard,
     /// To consecutive bytes.
     Contiguous(NonNull<u8>),
@@ -30,14 +30,14 @@ pub enum Destination {
 
 /// A layout that arriving bytes are written to, restartable at any position.
 pub trait Scatter: Send {
-    /// Writes `bytes`, which stand at `position` of the message, to their places.
+    /// Writes `bytes`, which begin at `position` of the message, to their places.
     ///
     /// # Safety
     /// The memory that the layout names is valid and not read meanwhile.
     unsafe fn write(&mut self, position: u64, bytes: &[u8]);
 
-    /// Fetches `len` bytes from `position` on straight from where they are in this process's
-    /// memory. False: it does not know how, and nothing has happened.
+    /// Fetches `len` bytes from `position` on directly from their place in this process's memory.
+    /// False: it can't, and nothing has happened.
     ///
     /// # Safety
     /// As for [`write`](Self::write), and as for [`Gather::read`].
@@ -50,13 +50,13 @@ pub trait Scatter: Send {
 pub enum Source {
     /// Consecutive bytes (null is allowed for length 0).
     Contiguous(*const u8, u64),
-    /// A layout of so many bytes.
+    /// A layout, and its length in bytes.
     Gather(Box<dyn Gather>, u64),
 }
 
 /// A layout that outgoing bytes are read from, restartable at any position.
 pub trait Gather: Send {
-    /// Fills `out` with the bytes from `position` on. Calls nothing of Lapis: `out` may be a
+    /// Fills `out` with the bytes from `position` on. Must make no calls to Lapis: `out` may be a
     /// transport's packet.
     ///
     /// # Safety
@@ -70,7 +70,7 @@ pub trait Gather: Send {
         1
     }
 
-    /// What [`Scatter::fetch`] gets if the message goes to this very task. Without it, such
+    /// What [`Scatter::fetch`] gets if a task sends the message to itself. Without it, such
     /// messages go in packets like others.
     fn local(&self) -> Option<&dyn Any> {
         None
@@ -126,8 +126,8 @@ impl Source {
         self.len() == 0
     }
 
-    /// How many of `left` bytes a packet takes that has room for `room`: all that fit, in whole
-    /// atoms, perhaps none beside a long user header. The last packet takes what is left.
+    /// How many of the `left` bytes fit a packet with room for `room`, in whole atoms: perhaps none
+    /// beside a long user header. The last packet takes all that are left.
     #[inline]
     pub(crate) fn packet_bytes(&self, room: u64, left: u64) -> u64 {
         match self {

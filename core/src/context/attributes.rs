@@ -62,10 +62,10 @@ impl Context {
         Ok(self.shared.handlers.get(index as u64).map_or(0, |handler| handler.address))
     }
 
-    /// Whether to wait for the handler of a free index: the message that names it is delivered
-    /// again ([`Delivery::later`]). Tasks that agree on an index need no further synchronisation,
-    /// and some start sooner than others. So messages wait for one to two seconds from the first
-    /// message that finds no handler, and from each registration.
+    /// Whether to wait for a handler at an index without one: the message that names it is
+    /// delivered again ([`Delivery::later`]). Tasks that agree on an index need no further
+    /// synchronisation, although some start sooner than others. So messages wait for one to two
+    /// seconds from the first message that finds no handler, and from each registration.
     ///
     /// *LAPI Guide, LAPI_Amsend, "Use of LAPI_Addr_set".*
     pub fn handler_may_come(&self, index: u64) -> bool {

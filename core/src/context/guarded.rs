@@ -43,15 +43,15 @@ impl<T> Guarded<T> {
         self.context.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes the lock of a context, and gives the value until the answer is dropped. Handlers may
-    /// do so, too.
+    /// Takes the lock of a context, and gives access to the value until the result is dropped.
+    /// Handlers may call it as well.
     ///
-    /// That is to be soon: it keeps others from the context. What is called meanwhile returns at
-    /// once and runs no handler, as [`Context::try_send_short`] does.
+    /// Drop the result soon: it keeps others from the context. Until then call only what returns at
+    /// once and runs no handler, like [`Context::try_send_short`].
     ///
     /// # Panics
-    /// The value belongs to another context; or somebody has it already, who has called what ran a
-    /// handler or waited.
+    /// The value belongs to another context; or it is in use already, by code that has called
+    /// something that ran a handler or waited.
     #[inline(always)]
     pub fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, T> {
         let shared: &Shared = &context.shared;
@@ -68,8 +68,8 @@ impl<T> Guarded<T> {
 }
 
 impl<T> Guarded<T> {
-    /// As [`lock`](Self::lock), for what is over soon and does not wait: a thread that alone uses
-    /// the context pays little more than five stores.
+    /// As [`lock`](Self::lock), for short work that does not wait: if one thread alone uses the
+    /// context, this takes it little more than five stores.
     ///
     /// # Panics
     /// As [`lock`](Self::lock) does.
@@ -133,7 +133,7 @@ pub struct BriefAccess<'a, T> {
 }
 
 impl<T> BriefAccess<'_, T> {
-    /// The value, and the lock, by which short messages go without a second look at it.
+    /// The value, and the lock, with which short messages are sent without checking it again.
     #[inline(always)]
     pub fn with_lock(&mut self) -> (&mut T, Held<'_>) {
         let held = Held { context: self.context, of_this_thread: PhantomData };
@@ -142,7 +142,8 @@ impl<T> BriefAccess<'_, T> {
     }
 }
 
-/// The lock of a context that the calling thread holds: for what would have to take it first.
+/// The lock of a context, which the calling thread holds: for calls that would otherwise have to
+/// take it.
 pub struct Held<'a> {
     context: &'a Context,
     of_this_thread: PhantomData<*const ()>,
@@ -192,9 +193,9 @@ pub struct Access<'a, T> {
 }
 
 impl<'a, T> Access<'a, T> {
-    /// Waits until `done`, which has just said no, says yes, as [`Context::wait_until`] does.
-    /// Others, handlers among them, may have the value meanwhile; it is the caller's again when
-    /// this returns, without taking the lock again.
+    /// Waits until `done`, which has just returned false, returns true, as [`Context::wait_until`]
+    /// does. Others, handlers among them, may use the value meanwhile; when this returns, it is the
+    /// caller's again, without taking the lock again.
     ///
     /// # Errors
     /// As for [`Context::wait_until`].
@@ -207,8 +208,8 @@ impl<'a, T> Access<'a, T> {
         locked.wait_until(true, done)
     }
 
-    /// Runs what may ask for the value itself, or wait. The lock is held meanwhile, but where that
-    /// waits. Whoever keeps the value beyond the call ends the process.
+    /// Runs code that may itself lock the value, or wait. The lock is held meanwhile, except during
+    /// waits. Code that keeps the value beyond the call ends the process.
     #[inline(always)]
     pub fn lent<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
         let _back = self.lend();

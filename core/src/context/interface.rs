@@ -32,8 +32,8 @@ impl Context {
 
     /// Gives a counter a value. A thread that sleeps until the counter has reached it wakes up.
     ///
-    /// *LAPI Guide, LAPI_Setcntr.* A signal handler may do this whatever it interrupts: in the
-    /// midst of another call it wakes nobody, and who sleeps finds out a moment later.
+    /// *LAPI Guide, LAPI_Setcntr.* A signal handler may call this whatever it interrupts. If that
+    /// is another call, it wakes no thread, and sleeping threads notice the value a moment later.
     #[doc(alias = "LAPI_Setcntr")]
     #[inline]
     pub fn set_counter(&self, counter: &Counter, value: i32) {
@@ -109,8 +109,8 @@ impl Context {
         }
     }
 
-    /// Takes leave of the other tasks because the process is about to exit, without terminating the
-    /// context. Waits for no task and joins no thread; can be called at exit at any time.
+    /// Tells the other tasks that the process is about to exit, without terminating the context.
+    /// Waits for no task and joins no thread; can be called at exit at any time.
     pub fn leave(&self) {
         if self.usable().is_err() || !self.shared.lock.acquire_for_program_within(PARTING) {
             return;

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 /// memory without a message, otherwise by messages.
 ///
 /// Peers may write to it at any time, so it is never a Rust slice: copy into it and out of it, or
-/// use the atomics. To drop it waits as for what is [registered](Context::register).
+/// use the atomics. Dropping it waits, like dropping [registered](Context::register) memory.
 #[derive(Debug)]
 pub struct Memory {
     context: Context,

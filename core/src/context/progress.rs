@@ -18,7 +18,7 @@ const LOOKS_EACH: Duration = Duration::from_millis(1);
 /// How many times it does so before it ends.
 const RETIRES_AFTER: u32 = 20;
 
-/// What one look at the links found.
+/// What one poll of the links found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
     /// Packets and completions handled.

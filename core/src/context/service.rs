@@ -12,8 +12,8 @@ use crate::transport::PeerId;
 use std::any::Any;
 use std::sync::Arc;
 
-/// The header handler of the layer that makes collectives: behind the program's handlers. A message
-/// that comes before the layer has set it waits.
+/// The header handler of the layer that provides collectives; its index is beyond the program's
+/// handlers. A message that arrives before the layer has set it waits.
 pub const SERVICE: HandlerId = HandlerId(HANDLER_TABLE_SIZE as u16);
 
 impl Context {
@@ -30,11 +30,11 @@ impl Context {
         Ok(())
     }
 
-    /// The one value of this type that belongs to the context; made by `make` when it is first
-    /// asked for. It goes with the context, so it must not keep the context.
+    /// The one value of this type that belongs to the context; `make` creates it at the first
+    /// call. It is dropped with the context, so it must not hold the context.
     ///
     /// # Errors
-    /// The context can't be used, or what `make` says.
+    /// The context can't be used, or `make` fails.
     pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<Arc<T>>) -> Result<Arc<T>> {
         self.usable()?;
         // Before the table of values is locked: `make` takes this lock, and handlers that ask
@@ -42,20 +42,21 @@ impl Context {
         self.locked().out(|context| context.shared.extensions.get_or_make(make))
     }
 
-    /// Lets `watch` be told of each task that can't be reached any more, or with which everything
+    /// Has `watch` called for each task that can't be reached any more, or with which everything
     /// starts again: it died, has terminated its context, was purged, has purged this task or was
-    /// restarted. It is called under the lock, from within whatever noticed, and should leave
-    /// what sends or waits to [a handler thread](Self::run_on_handler_thread). It goes with the
-    /// context, so it must not keep the context. There is one; the first counts.
+    /// restarted. It is called under the lock, from the code that noticed, and should leave sends
+    /// and waits to [a handler thread](Self::run_on_handler_thread). It is dropped with the
+    /// context, so it must not hold the context. A context has one; later calls change nothing.
     pub fn watch_peers(&self, watch: impl Fn(&Self, PeerId) + Send + Sync + 'static) {
         // Under the lock, as it is read: whoever calls it sees what it refers to.
         let _locked = self.locked();
         let _ = self.shared.extensions.watch.set(Box::new(watch));
     }
 
-    /// Has `look` called before a thread sleeps that waits for anything, and now and then by calls
-    /// that make progress: for what no call waits for. It is called under the lock, and may send.
-    /// It goes with the context, so it must not keep the context. There is one; the first counts.
+    /// Has `look` called before a waiting thread sleeps, and now and then by calls that make
+    /// progress: for work that no call waits for. It is called under the lock, and may send. It is
+    /// dropped with the context, so it must not hold the context. A context has one; later calls
+    /// change nothing.
     pub fn look_after(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
         // Under the lock, as it is read: whoever calls it sees what it refers to.
         let _locked = self.locked();
@@ -82,35 +83,35 @@ impl Context {
     /// Whether the calling thread may wait.
     ///
     /// # Errors
-    /// It runs a handler in line, or the context can't be used.
+    /// It runs a handler inline, or the context can't be used.
     #[inline]
     pub fn may_block(&self, call: &'static str) -> Result<()> {
         self.usable()?;
         self.may_wait(call)
     }
 
-    /// Whether calls can be made: the context has not terminated, and this process is none that a
-    /// fork made.
+    /// Whether calls can be made: the context has not terminated, and this process is not a forked
+    /// child.
     #[inline(always)]
     pub fn is_usable(&self) -> bool {
         self.shared.alive.here() && !self.shared.terminated.load(Ordering::Relaxed)
     }
 
-    /// Whether the calling process has made the context. False in a child that it has forked, where
-    /// nothing of the context may be freed or closed: it is still its parent's.
+    /// Whether the calling process has created the context. False in a forked child, where nothing
+    /// of the context may be freed or closed: it still belongs to the parent.
     #[inline(always)]
     pub fn is_of_this_process(&self) -> bool {
         self.shared.alive.here()
     }
 
-    /// Whether others want the cores that this task's threads run on, so that who waits should
-    /// give them away.
+    /// Whether other threads want the cores that this task's threads run on, so that waiting
+    /// threads should yield them.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.shared.crowding.is_crowded()
     }
 
-    /// Lets others have the core if they want it and that does not cost a time slice.
+    /// Yields the core to others if they want it and that does not cost a time slice.
     pub fn give_core_away(&self) {
         self.shared.crowding.give_core_to_own_thread(|| false);
     }

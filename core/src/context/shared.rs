@@ -37,9 +37,8 @@ use std::time::Instant;
 /// [`terminate`](Self::terminate) is called. All methods may be called from any thread, except
 /// where they say otherwise for handlers.
 ///
-/// It belongs to the process that made it. In a child that this one forks, calls fail with
-/// [`Error::ForkedChild`], and what is dropped of it, memory and registrations included, is left
-/// as it is.
+/// It belongs to the process that made it. In a forked child, calls fail with
+/// [`Error::ForkedChild`], and dropping the context, its memory or its registrations has no effect.
 ///
 /// *LAPI Guide, "Initializing LAPI"; LAPI_Init.*
 #[doc(alias = "lapi_handle_t")]
@@ -140,8 +139,8 @@ pub type CallHeaderHandler = unsafe fn(&Context, handler: u64, &Incoming<'_>) ->
 /// passes around, and whom to tell of errors that belong to no call.
 #[derive(Default)]
 pub struct RawHooks {
-    /// Calls a header handler by an address that the interface gave out; `None` where it wants
-    /// nothing to be stored or run. Runs in the dispatcher, under the lock.
+    /// Calls a header handler by an address that the interface gave out; `None` if the handler
+    /// wants nothing to be stored or run. Runs in the dispatcher, under the lock.
     pub header: Option<CallHeaderHandler>,
     /// Calls a completion handler by function and argument.
     pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
@@ -150,17 +149,17 @@ pub struct RawHooks {
     pub counted: Option<fn(&Context, &Counter, PeerId)>,
     /// Called by each thread of the context when it starts.
     pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Called without the lock when the program, which has polled all the time, does so no more:
-    /// what is left to interrupts from now on has to be looked for once more.
+    /// Called without the lock when the program, which has polled continuously, stops polling: from
+    /// now on arrivals are left to interrupts, so the interface must check for its own once more.
     pub rests: Option<Box<RestHandler>>,
     /// Called under the lock when a thread is about to sleep until something arrives. True: there
-    /// is something to do that came by a way which core knows nothing of; the thread looks at what
-    /// it waits for instead.
+    /// is work that arrived by a route that core does not know; the thread then checks its
+    /// condition instead of sleeping.
     pub sleeps: Option<Box<SleepHandler>>,
     /// Stack size of the context's threads, in bytes.
     pub stack_size: Option<usize>,
-    /// Called with errors that belong to no call and the peer they concern. True: handled, go on
-    /// without the peer; false: waits that may need the peer fail.
+    /// Called with errors that belong to no call and the peer they concern. True: handled, core
+    /// goes on without the peer; false: waits that may need the peer fail.
     pub error: Option<Box<ErrorHandler>>,
     /// Called with what keeps one network path from taking another's place, and the details.
     /// Without it, that is logged.
@@ -179,7 +178,7 @@ pub type SleepHandler = dyn Fn(&Context) -> bool + Send + Sync;
 /// See [`RawHooks::failover`]. Runs under the lock.
 pub type FailoverHandler = dyn Fn(&Context, FailoverTrouble, &str) + Send + Sync;
 
-/// Whom to tell when an operation ends.
+/// What is notified when an operation ends.
 pub type Notify = completion::Notify<Context>;
 /// What runs when a message has arrived completely.
 pub type CompletionHandler = handlers::CompletionHandler<Context>;

@@ -19,8 +19,8 @@ const LOCK_HELD: Duration = Duration::from_secs(5);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// Ends the context: what was sent still arrives, the threads end, the transports close. A
-    /// second call does nothing.
+    /// Ends the context: messages that were sent still arrive, the threads end, the transports
+    /// close. A second call does nothing.
     ///
     /// Peers learn that this is no failure. Handlers that are still queued run first.
     ///
@@ -28,8 +28,8 @@ impl Context {
     ///
     /// # Errors
     /// The call was made from a handler that runs with the context's lock held. The calling thread
-    /// holds the [lock](Self::lock) itself, or another one does and does not give it back. The
-    /// context goes on then.
+    /// holds the [lock](Self::lock) itself, or another one holds it and does not release it. The
+    /// context then continues.
     #[doc(alias = "LAPI_Term")]
     pub fn terminate(&self) -> Result<()> {
         self.lock_to_end()?;

@@ -25,7 +25,7 @@ const CLOCK: u32 = 8;
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 
 impl Context {
-    /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
+    /// Waits until `counter` has reached `value`, then subtracts `value` from it; returns the rest.
     ///
     /// Makes progress meanwhile, on all transports. Several threads may wait for one counter: each
     /// increment counts for one of them. *LAPI Guide, LAPI_Waitcntr.*
@@ -53,10 +53,10 @@ impl Context {
         Ok(counter.value())
     }
 
-    /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct
-    /// stores change. If `done` panics, the wait ends, and the panic goes on to the caller.
+    /// Waits until `done` returns true, making progress. For conditions that handlers or peers'
+    /// direct stores change. If `done` panics, the wait ends, and the panic goes on to the caller.
     ///
-    /// A store into this task's memory wakes nobody: a thread that has begun to sleep sees it up to
+    /// A store into this task's memory wakes no thread: one that has begun to sleep sees it up to
     /// 50 ms later. A message, a target counter or [`set_counter`](Self::set_counter) wakes it.
     ///
     /// # Errors
@@ -71,8 +71,8 @@ impl Context {
         locked.wait_until(false, done)
     }
 
-    /// As [`wait_until`](Self::wait_until), for something that one task alone can bring about: who
-    /// looks at the job from outside is told which one.
+    /// As [`wait_until`](Self::wait_until), for a condition that one task alone can bring about:
+    /// observers of the job are told which one.
     ///
     /// # Errors
     /// As for [`wait_counter`](Self::wait_counter).

@@ -46,7 +46,7 @@ pub enum Run {
     #[default]
     #[doc(alias = "LAPI_NORMAL")]
     Thread,
-    /// At once, in the thread that received the message. It calls nothing of Lapis.
+    /// At once, in the thread that received the message. It must make no calls to Lapis.
     #[doc(alias = "LAPI_LOCAL_STATE")]
     Inline,
     /// At once if a reply can be sent without waiting, otherwise on a handler thread.
@@ -56,9 +56,9 @@ pub enum Run {
 
 /// What runs when a message has arrived completely.
 ///
-/// If it panics on a handler thread, it counts as returned: counters count and the origin is
-/// answered, locks of the context that it held are given back, and the panic is logged. If it
-/// panics [in line](Run::Inline), the process ends, as after a panic in a header handler.
+/// If it panics on a handler thread, it counts as returned: counters count, the origin is answered,
+/// locks of the context that it held are released, and the panic is logged. If it panics [in
+/// line](Run::Inline), the process ends, as after a panic in a header handler.
 pub enum CompletionHandler<C> {
     /// A function and its argument, for the interface above to call
     /// ([`RawHooks::completion`](crate::context::RawHooks)).
@@ -81,7 +81,7 @@ pub type Ask<C> = dyn FnMut(&C) -> Option<(Option<CompletionHandler<C>>, Run)> +
 // SAFETY: `Raw` stands for a C function that LAPI's contract runs on a handler thread.
 unsafe impl<C> Send for CompletionHandler<C> {}
 
-/// What a header handler answers.
+/// What a header handler returns: what to do with the message.
 pub struct Delivery<C> {
     /// Where the data goes. Ignored if there is none.
     pub into: Destination,
@@ -90,20 +90,20 @@ pub struct Delivery<C> {
     pub drop: bool,
     /// What to run when all data is there.
     pub completion: Option<CompletionHandler<C>>,
-    /// Where to run it. Of [`CompletionHandler::Ask`] the answer says so.
+    /// Where to run it. For [`CompletionHandler::Ask`] the answer gives this.
     pub run: Run,
 }
 
 impl<C> Delivery<C> {
-    /// Nothing to store, nothing to run: the handler took what it wanted from the packet, or wants
-    /// none of it.
+    /// Nothing to store, nothing to run: the handler has taken what it needs from the packet, or
+    /// discards the message.
     #[doc(alias = "LAPI_BURY_MSG")]
     #[inline(always)]
     pub const fn bury() -> Self {
         Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
     }
 
-    /// Whether there is more to do than [`bury`](Self::bury) leaves to do.
+    /// Whether anything is to be stored or run, unlike with [`bury`](Self::bury).
     #[inline(always)]
     pub(crate) fn wants_something(&self) -> bool {
         self.drop || self.completion.is_some() || !matches!(self.into, Destination::Discard)
@@ -114,9 +114,9 @@ impl<C> Delivery<C> {
         Self { drop: true, ..Self::bury() }
     }
 
-    /// Collects the whole message into a vector and hands it to `keep` when it is there, in the
-    /// thread that received it: `keep` is short and calls nothing of Lapis. A panic in it ends the
-    /// process.
+    /// Collects the whole message into a vector and passes it to `keep` when it is complete, in the
+    /// thread that received it: `keep` should be short and must make no calls to Lapis. A panic in
+    /// it ends the process.
     pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
         if let Some(data) = message.data() {
             keep(data.to_vec());

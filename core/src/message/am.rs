@@ -57,7 +57,7 @@ impl<'a> AmSend<'a> {
 
 impl Context {
     /// Sends an active message. Returns as soon as the message is on its way; the notifications
-    /// tell the rest.
+    /// report its further progress.
     ///
     /// *LAPI Guide, LAPI_Amsend.*
     ///
@@ -97,10 +97,10 @@ impl Context {
         locked.am_send(unsafe { message.trusted() }, None)
     }
 
-    /// [`am_send`](Self::am_send) with a wish for a rail: data that goes over a transport with
-    /// several takes the one of this number, from 0, if it works. Counts for bytes that cross
-    /// networks, in packets or by the transport's own transfers; not for what is mapped or copied
-    /// within a host, nor for messages of a transport that sends all of them over one rail.
+    /// [`am_send`](Self::am_send) with a preferred rail: data over a transport with several rails
+    /// takes the one of this number, from 0, if it works. This applies to bytes that cross
+    /// networks, in packets or by the transport's own transfers; not to memory that is mapped or
+    /// copied within a host, nor to messages of a transport that sends all of them over one rail.
     ///
     /// # Errors
     /// As for [`am_send`](Self::am_send).
@@ -122,8 +122,8 @@ impl Context {
         unsafe { self.am_send(message) }
     }
 
-    /// Tries the shortest path. False: the message could not go this way, nothing has happened;
-    /// [`am_send`](Self::am_send) finds out why, or another way.
+    /// Tries the shortest path. False: the message could not be sent in this way, and nothing has
+    /// happened; [`am_send`](Self::am_send) reports why, or sends it otherwise.
     #[inline(always)]
     pub fn try_send_short(&self, message: &Short<'_>) -> bool {
         self.went_short(message, self.send_at_once(message))
@@ -163,7 +163,7 @@ impl Context {
         locked.am_short_by_table(message)
     }
 
-    /// [`am_send`](Self::am_send) with a wish about bulk transfer.
+    /// [`am_send`](Self::am_send) with a hint about bulk transfer.
     ///
     /// # Errors
     /// As for [`am_send`](Self::am_send).

@@ -31,11 +31,11 @@ const NEWS_OF_DEATHS: Duration = Duration::from_millis(50);
 const PROGRESS_EVERY: u64 = 16;
 
 impl Context {
-    /// Waits until all tasks of the job are here. Moves no data and fences nothing.
+    /// Waits until all tasks of the job have called it. Moves no data and fences nothing.
     ///
     /// # Errors
-    /// A task died or terminated its context without coming here; a task was started anew, after
-    /// which the others' calls and its own don't match any more.
+    /// A task died or terminated its context without calling it; a task was restarted, after which
+    /// the others' calls and its own don't match any more.
     pub fn barrier(&self) -> Result<()> {
         self.usable()?;
         self.may_wait("barrier")?;
@@ -99,15 +99,15 @@ impl Context {
     /// Whether collective calls are still possible.
     ///
     /// # Errors
-    /// They are over: a task was started anew.
+    /// They are over: a task was restarted.
     pub fn collectives_go_on(&self) -> Result<()> {
         self.locked().collectives.barrier.not_over().map_err(|e| *e)
     }
 
-    /// Whether collective calls of some tasks are possible, of which this one is one.
+    /// Whether collective calls of some tasks, this one among them, are possible.
     ///
     /// # Errors
-    /// One of them was started anew: it has not made the calls that the others have made.
+    /// One of them was restarted: it has not made the calls that the others have made.
     pub fn collectives_go_on_among(&self, tasks: impl IntoIterator<Item = PeerId>) -> Result<()> {
         let locked = self.locked();
         if locked.collectives.barrier.over.is_none() {

@@ -16,7 +16,7 @@ use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 pub const BULK_PIECE: usize = 32 << 20;
 const _: () = assert!(SLICE <= BULK_PIECE);
 
-/// What the caller of a transfer wishes about bulk transfer.
+/// Whether the caller of a transfer wants bulk transfer.
 ///
 /// *LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER.*
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

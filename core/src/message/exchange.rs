@@ -63,8 +63,9 @@ fn packed(tag: u32) -> u32 {
 }
 
 impl Context {
-    /// Gives everybody everybody's value, by task. All values have the same length. Together they
-    /// have at most 128 MiB: collectives of teams are made for longer ones.
+    /// Gathers the values of all tasks at every task, in the order of task numbers. All values have
+    /// the same length. Together they have at most 128 MiB: collectives of teams are made for longer
+    /// ones.
     ///
     /// # Errors
     /// Values that are too long, at all tasks; otherwise as for [`barrier`](Self::barrier).

@@ -35,7 +35,7 @@ enum Whom {
 }
 
 impl Context {
-    /// Waits until the data of everything that this task has begun is at its destination.
+    /// Waits until the data of all operations that this task has begun is at its destination.
     ///
     /// Completion handlers may still be running.
     ///
@@ -49,7 +49,8 @@ impl Context {
         self.fence_with(Whom::All)
     }
 
-    /// The same, with the tasks that can be reached: who is gone, or goes meanwhile, is left out.
+    /// The same for the tasks that can be reached: tasks that have ended, or end meanwhile, are
+    /// left out.
     ///
     /// # Errors
     /// The context can't be used, or may not wait here.

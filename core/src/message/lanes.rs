@@ -211,8 +211,8 @@ impl Context {
         }
     }
 
-    /// Sends a message that fits a slot in the lane to its target, from a call of the program's
-    /// that is within no other one: such a call need not be begun.
+    /// Sends a message that fits a slot in the lane to its target, from a call of the program that
+    /// is not nested in another one: [`begin_call`](Self::begin_call) is not needed.
     ///
     /// Nothing beside the message is stored, and nothing is called: see [`Short`].
     #[inline(always)]
@@ -224,7 +224,7 @@ impl Context {
         section.send_in_lane(message).into()
     }
 
-    /// Does what the receiver of a message wants that has just been sent.
+    /// Does what the receiver of the message just sent requests, such as waking it.
     ///
     /// # Errors
     /// The receiver is gone.

@@ -12,8 +12,8 @@ use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind};
 
 impl Context {
-    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no
-    /// lock, except for the first time in a large job, which gets to know the peer.
+    /// Where a range of a peer's memory is mapped here, if it is. Takes a few loads and no lock,
+    /// except for the first call for a peer in a large job, which contacts it.
     #[inline(always)]
     pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
         let window = self.shared.windows.get(target as usize)?;
@@ -31,8 +31,8 @@ impl Context {
         window.find(remote, len).filter(|_| self.is_usable())
     }
 
-    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to
-    /// hear. False: it is not, or the context can't be used; nothing has happened.
+    /// The shortest put: to memory that is [mapped](Self::direct) here, without any notification.
+    /// False: the memory is not mapped, or the context can't be used; nothing has happened.
     ///
     /// # Safety
     /// `from` is readable for `len` bytes; `remote` is what the target gave out.

@@ -40,8 +40,8 @@ pub struct PutArgs<S = Source> {
     /// Told when the data is at the target.
     pub completion: Notify,
     /// Let the target check that the range is registered there, and [refuse](Error::Refused) the
-    /// put if not: whoever is told of the end hears of it, the error handler where that is nobody
-    /// or a counter.
+    /// put if not. The refusal goes to whatever is notified of the end; if that is nothing or a
+    /// counter, to the error handler.
     pub checked: bool,
 }
 
@@ -90,7 +90,7 @@ impl Context {
         unsafe { self.put_by(args, Bulk::AsConfigured) }
     }
 
-    /// [`put`](Self::put) with a wish about bulk transfer.
+    /// [`put`](Self::put) with a hint about bulk transfer.
     ///
     /// # Errors
     /// As for [`put`](Self::put).
@@ -150,7 +150,7 @@ impl Context {
     /// *LAPI Guide, LAPI_Get.*
     ///
     /// # Errors
-    /// Bad target or length; a target that is down or purged. Nothing has been asked for then.
+    /// Bad target or length; a target that is down or purged. Nothing has been requested then.
     ///
     /// # Safety
     /// The destination stays valid until `origin` is notified; `remote` and `target_counter` are
@@ -162,7 +162,7 @@ impl Context {
         unsafe { self.get_by(args, Bulk::AsConfigured) }
     }
 
-    /// [`get`](Self::get) with a wish about bulk transfer.
+    /// [`get`](Self::get) with a hint about bulk transfer.
     ///
     /// # Errors
     /// As for [`get`](Self::get).

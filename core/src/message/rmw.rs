@@ -26,8 +26,8 @@ pub struct RmwArgs {
     pub compare: u64,
     /// Where the answer goes: `width` bytes, null for nowhere.
     pub previous: *mut u8,
-    /// Answer a compare-and-swap with 1 or 0 for success or failure, as the guide has it, instead
-    /// of the previous value.
+    /// Answer a compare-and-swap with 1 or 0 for success or failure, as in the guide, instead of
+    /// the previous value.
     pub swap_answers_success: bool,
     /// Told when the answer is here.
     pub origin: Notify,
@@ -39,7 +39,7 @@ impl Context {
     /// Changes a variable of a task atomically.
     ///
     /// Every variable that is only changed this way, by `local_rmw` or by the processor's own
-    /// atomics of that width is safe from torn and lost updates, whichever way the operation
+    /// atomics of that width is safe from torn and lost updates, by whatever route the operation
     /// travels.
     ///
     /// *LAPI Guide, LAPI_Rmw, LAPI_Rmw64.*
@@ -88,8 +88,8 @@ impl Context {
     }
 
     /// The shortest atomic: on a variable that is [mapped](Self::direct) here. Stores the answer,
-    /// but tells nobody. False: the variable is not mapped or not aligned, or the context can't be
-    /// used; nothing has happened.
+    /// without any notification. False: the variable is not mapped or not aligned, or the context
+    /// can't be used; nothing has happened.
     ///
     /// # Safety
     /// As for [`rmw`](Self::rmw).

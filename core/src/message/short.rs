@@ -6,14 +6,14 @@ use crate::transport::PeerId;
 use crate::transport::lane::{INLINE, copy_short};
 use crate::wire::{ShortKind, short_head};
 
-/// An active message, or a put, whose bytes are copied at once and of which nobody at the origin
-/// wants to hear again.
+/// An active message, or a put, whose bytes are copied at once and of which the origin wants no
+/// notification.
 ///
-/// On the usual way it stays in registers: only what is out of line names it by an address, and
-/// gets one of its own (`Aside`). Each store beside those to the lane takes room in the
-/// processor's queue of stores, which holds so many messages whose lines have not come from the
-/// receiver yet: seven stores more cost a stream a tenth. And a copy that is loaded before its
-/// stores have left that queue waits for all of them, which halves the rate of messages.
+/// On the usual path it stays in registers: only code out of line names it by an address, and gets
+/// a copy of its own (`Aside`). Each store besides those to the lane takes room in the processor's
+/// store queue, which also holds the messages whose lines have not come from the receiver yet:
+/// seven more stores cost a stream a tenth. And a copy that is loaded before its stores have left
+/// that queue waits for all of them, which halves the rate of messages.
 ///
 /// Whoever makes one vouches for what it names at the target, so that sending it is safe.
 pub struct Short<'a> {
