@@ -47,8 +47,8 @@ extern "C" {
 #define LAPIS_CAP_LOCAL_ONLY   (UINT64_C(1) << 37)
 #define LAPIS_CAP_LENT_PAGES   (UINT64_C(1) << 38) /* takes LAPIS_BATCH_LENT */
 #define LAPIS_CAP_FAST_PACKETS (UINT64_C(1) << 39) /* packets beat the target's zero-copy get */
-#define LAPIS_CAP_LATE_CONTACT (UINT64_C(1) << 40) /* peers are met when needed; send_lane: null until then */
-#define LAPIS_CAP_QUIET_POLLS  (UINT64_C(1) << 41) /* polls that find nothing make no system calls, but one in 1000 */
+#define LAPIS_CAP_LATE_CONTACT (UINT64_C(1) << 40) /* contact with a peer is established when needed; send_lane: null until then */
+#define LAPIS_CAP_QUIET_POLLS  (UINT64_C(1) << 41) /* polls that find nothing make no system call, except for one in 1000 */
 
 /* What calls answer. Data-path calls: DONE, IN_PROGRESS, AGAIN or an error; set-up calls: DONE (or AGAIN) or an error. */
 enum {
@@ -72,7 +72,7 @@ enum {
     LAPIS_EVENT_DATAGRAM = 3,  /* data, len over path token */
     LAPIS_EVENT_PATH = 4,      /* path token to peer: status 1 up, 0 down; len its datagram size */
     LAPIS_EVENT_OVERFLOW = 5,  /* the kernel had no room for len datagrams */
-    LAPIS_EVENT_FAILOVER = 6   /* paths can't take each other's place: status says what is wrong, data and len why, in UTF-8 */
+    LAPIS_EVENT_FAILOVER = 6   /* paths can't replace each other: status is a LAPIS_FAILOVER_ number, data and len the details in UTF-8 */
 };
 
 /* What peers do with memory that is lent to them. */
@@ -84,8 +84,8 @@ enum {
 /* What may be wrong with failover. */
 enum {
     LAPIS_FAILOVER_SET_UP = 0,    /* setting it up failed */
-    LAPIS_FAILOVER_UNWATCHED = 1, /* nothing tells the state of the links */
-    LAPIS_FAILOVER_HALTED = 2     /* it is not there any more, be it for a while */
+    LAPIS_FAILOVER_UNWATCHED = 1, /* the state of the links is unknown: a failed path is noticed only by its silence */
+    LAPIS_FAILOVER_HALTED = 2     /* it has stopped working, perhaps temporarily */
 };
 
 /* A buffer of the caller's for saying why a call failed: UTF-8, not terminated. May be a null pointer. */
@@ -112,18 +112,18 @@ typedef struct {
     uint64_t key;
 } lapis_region_info;
 
-/* What one rail of an instance has carried so far, and how it is. Bytes are those of messages and of transfers. */
+/* The traffic of one rail of an instance so far, and its state. Bytes are those of messages and of transfers. */
 typedef struct {
     uint32_t number;
     uint32_t up;    /* 0: its link is down, or it is closed */
-    uint32_t peers; /* that it leads to */
-    uint32_t left;  /* those of them to which nothing is sent over it at present */
+    uint32_t peers; /* to which it leads */
+    uint32_t left;  /* those of them for which it is not used at present */
     uint64_t messages_sent;
     uint64_t messages_received;
     uint64_t bytes_sent;
     uint64_t bytes_received;
-    uint64_t transfers; /* puts and gets of this task, or pieces of them, that have ended well */
-    uint64_t renewals;  /* how often it has been closed, to be opened anew */
+    uint64_t transfers; /* puts and gets of this task, or pieces of them, that have succeeded */
+    uint64_t renewals;  /* how often it has been closed in order to be reopened */
 } lapis_rail_report;
 
 typedef struct {
@@ -203,7 +203,7 @@ typedef struct {
     const char *version;
 } lapis_table_head;
 
-/* Since minor 3: a line of 64 bytes that two tasks write in turns, beside their lanes. Number of the message (32 bits, both sides' messages
+/* Since minor 3: a line of 64 bytes that two tasks write alternately, beside their lanes. Number of the message (32 bits, both sides' messages
    are counted), its length (8 bits), the low 24 bits of the writer's position in its lane, then up to 56 bytes of message. The first 8
    bytes are written last, in one store; the line begins as zeros, and one side begins. */
 typedef struct {
@@ -241,8 +241,8 @@ typedef struct {
 typedef struct {
     const uint8_t *area;
     uint64_t next;
-    uint64_t released; /* the last position that the sender was told */
-    uint64_t *tail;    /* where it is told; null: no ring */
+    uint64_t released; /* the last position that was stored at tail */
+    uint64_t *tail;    /* where the sender reads the position up to which it may write again; null: no ring */
     lapis_ring_layout layout;
     size_t longest; /* message that core takes; 0: none */
     uint64_t straight; /* core's own: 0 at first. Since minor 11 */
@@ -266,8 +266,8 @@ typedef struct {
     const uint8_t *slots;
     uint64_t mask;
     uint64_t position;
-    uint64_t due;   /* whoever looks at this position or behind gives back what is before it */
-    uint64_t *told; /* where core tells the position */
+    uint64_t due;   /* whoever looks for the message at this position, or a later one, gives back the slots before it */
+    uint64_t *told; /* where core stores the position */
     uint32_t peer;
     lapis_mailbox *mailbox; /* shared with the sender; null: none. Since minor 3 */
     uint64_t *tail;         /* where the sender is told what is given back */
@@ -290,9 +290,9 @@ typedef struct {
 /* The text of a string literal, in an initializer. */
 #define LAPIS_TEXT(literal) { (const uint8_t *)(literal), sizeof(literal) - 1 }
 
-/* When a transport is used although nobody named it. */
+/* When a transport is used without being named. */
 enum {
-    LAPIS_USE_ALWAYS = 0,     /* wherever whom it reaches is to be reached */
+    LAPIS_USE_ALWAYS = 0,     /* for the peers that it reaches */
     LAPIS_USE_IP = 1,         /* with MP_EUILIB=ip, the default */
     LAPIS_USE_USER_SPACE = 2, /* with MP_EUILIB=us */
     LAPIS_USE_NAMED = 3       /* never */
@@ -357,7 +357,7 @@ typedef struct {
     int32_t (*am_short)(void *instance, uint32_t peer, const uint8_t *head, uint32_t head_len, const uint8_t *body,
                         uint32_t body_len);
     int32_t (*am_packed)(void *instance, uint32_t peer, size_t len, lapis_pack_fn pack, void *arg);
-    void (*was_am_zcopy)(void); /* not called any more, as others that begin so; null */
+    void (*was_am_zcopy)(void); /* retired, like all entries whose names begin with was_: not called; null */
     void (*was_put_short)(void);
     void (*was_get_short)(void);
     int32_t (*put_zcopy)(void *instance, uint32_t peer, lapis_slice data, lapis_remote_addr remote, uint64_t token);
@@ -377,11 +377,11 @@ typedef struct {
     lapis_send_lane *(*send_lane)(void *instance, uint32_t peer); /* null: none */
     const lapis_receive_lanes *(*receive_lanes)(void *instance);  /* null: none */
     int32_t (*attend)(void *instance, uint32_t peer, uint32_t attention);
-    /* Since minor 4: what the transport says of itself before it is opened; null: nothing. */
+    /* Since minor 4: what the transport declares before it is opened; null: nothing. */
     const lapis_declaration *declaration;
-    /* Since minor 8: tells of rails, as many as there is room for: how many. May be null. */
+    /* Since minor 8: fills reports of rails, at most capacity; returns how many. May be null. */
     int32_t (*rails)(void *instance, lapis_rail_report *reports, uint32_t capacity);
-    /* Since minor 9: the rail, from 0, that the next put_zcopy or get_zcopy had better take. */
+    /* Since minor 9: the rail, from 0, that the next put_zcopy or get_zcopy should take. */
     void (*prefer_rail)(void *instance, uint32_t rail);
     /* Since minor 10: up to 64 bytes, copied before return, that no active message accepted after them overtakes. */
     int32_t (*put_short)(void *instance, uint32_t peer, const uint8_t *data, uint32_t len, lapis_remote_addr remote);

@@ -1,15 +1,14 @@
-//! The plugin border: versioned `repr(C)` tables. `docs/plugin-abi.md` is the text for plugin
-//! authors.
+//! The plugin ABI: versioned `repr(C)` tables. `docs/plugin-abi.md` is the text for plugin authors.
 //!
 //! A plugin exports one C function, `lapis_transport_<name>_v1` ([`EntryFn`]). It gets the host's
-//! table and hands back its own. Only C-safe things cross: fixed-width integers, `repr(C)` structs,
+//! table and returns its own. Only C-safe values cross: fixed-width integers, `repr(C)` structs,
 //! pointers with lengths, `i32` statuses. No unwinding, no allocation that the other side frees.
 //!
-//! [`TableHead`] is frozen for ever. Within a major version [`TransportOps`] grows at its tail only
-//! and the host reads a field only when [`TableHead::struct_size`] says that it is there. The
-//! structs that cross by value or in arrays ([`Event`], [`DatagramBatch`], …) may not change within
-//! a major; [`LAYOUT_HASH`] folds their sizes and offsets, so that an edit without a new major, or
-//! a 32-bit plugin in a 64-bit host, is refused by name.
+//! [`TableHead`] is frozen for ever. Within a major version [`TransportOps`] grows only at its end,
+//! and the host reads a field only if [`TableHead::struct_size`] includes it. The structs that
+//! cross by value or in arrays ([`Event`], [`DatagramBatch`], …) may not change within a major;
+//! [`LAYOUT_HASH`] folds their sizes and offsets, so that an edit without a new major, or a 32-bit
+//! plugin in a 64-bit host, is refused by name.
 
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{DatagramBatch, Event, Limits, RailReport, RawSlice, RegionInfo, RemoteAddr, Window};
@@ -139,13 +138,13 @@ pub struct RawAttributes {
     pub limits: Limits,
 }
 
-/// Writes `len` bytes at the place the transport hands to it.
+/// Writes `len` bytes at the place that the transport passes.
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear;
-/// entries that belong to no bit are always there, but for `flush`, the declaration, `rails` and
-/// `mem_lend`, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same
-/// order.
+/// entries that belong to no bit are always there, except for `flush`, the declaration, `rails`,
+/// `mem_lend` and the retired ones, which may be null. Arguments are those of
+/// [`Transport`](super::Transport)'s methods, in the same order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]
@@ -252,7 +251,7 @@ pub struct RawText {
 pub struct RawVariable {
     /// The environment variable's name.
     pub name: RawText,
-    /// The default as one would write it; absent where there is none.
+    /// The default in the form in which users write it; absent if there is none.
     pub default_value: RawText,
     /// What it sets, in one line without a full stop.
     pub help: RawText,
@@ -276,9 +275,9 @@ pub struct RawVariable {
     pub reserved: u32,
 }
 
-/// What a transport says of itself before it is opened. See [`Declaration`](super::Declaration).
+/// What a transport declares before it is opened. See [`Declaration`](super::Declaration).
 ///
-/// It is no part of [`LAYOUT_HASH`]: both structs grow at their tails, and their sizes are given.
+/// It is not part of [`LAYOUT_HASH`]: both structs grow at their ends, and it contains the sizes of both.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawDeclaration {
@@ -335,7 +334,7 @@ pub type AmShortFn = unsafe extern "C" fn(
 /// [`Transport::am_packed`](super::Transport::am_packed).
 pub type AmPackedFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, len: usize, pack: PackFn, arg: *mut c_void) -> i32;
-/// Where an entry was that no host calls since minor 6, nor called before. May be null.
+/// The place of an entry that no host calls since minor 6, or called before. May be null.
 pub type Retired = Option<unsafe extern "C" fn()>;
 /// [`Transport::put_short`](super::Transport::put_short).
 pub type PutShortFn = unsafe extern "C" fn(

@@ -1,9 +1,9 @@
-//! What a transport says of itself before it is opened: how dear it is, when it is used, and its
-//! own variables. Whom it reaches its capability bits say.
+//! What a transport declares before it is opened: its cost, when it is used, and its own variables.
+//! Its capability bits say which peers it reaches.
 //!
 //! A declaration is a constant beside the transport. It crosses the plugin border in the table
-//! ([`RawDeclaration`]), so that core and `lapis-info` read it from any plugin. [`Known`] ones are
-//! told to core by the program, so that their plugins may be loaded without being named.
+//! ([`RawDeclaration`]), so that core and `lapis-info` read it from any plugin. The program tells
+//! core of [`Known`] ones, so that their plugins may be loaded without being named.
 
 use super::abi::{RawDeclaration, RawText, RawVariable, declared};
 use super::types::Caps;

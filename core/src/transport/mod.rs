@@ -299,7 +299,7 @@ pub trait Waiter: Send + Sync + 'static {
     }
 }
 
-/// A waiter for transports in which nothing ever arrives from outside.
+/// A waiter for transports without arrivals from outside.
 #[derive(Debug, Default)]
 pub struct NoWaiter;
 

@@ -39,7 +39,8 @@ bitflags! {
         const LANES = 1 << 13;
         /// Zero-copy operations accept a preferred rail.
         const PREFER_RAIL = 1 << 14;
-        /// Put of a few bytes that ends at once for its caller, and that no message overtakes.
+        /// Put of a few bytes that is complete at once for its caller, and that no later message
+        /// overtakes.
         const PUT_SHORT = 1 << 15;
         /// Promise: accepted messages are delivered exactly once unless the peer dies.
         const RELIABLE = 1 << 32;
@@ -61,7 +62,7 @@ bitflags! {
         /// Contacts a peer with the first operation that names it, or on the first arrival from it.
         /// Until then [`send_lane`](super::Transport::send_lane) returns null.
         const LATE_CONTACT = 1 << 40;
-        /// Promise: a poll that finds nothing asks the system nothing, but for one in a thousand.
+        /// Promise: a poll that finds nothing makes no system call, except for one in a thousand.
         const QUIET_POLLS = 1 << 41;
     }
 }
