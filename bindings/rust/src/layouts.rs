@@ -1,8 +1,8 @@
 //! Non-contiguous data: sent from any layout, received into any layout, combined on arrival.
 //!
-//! A [`Layout`] says which bytes, in which order; [`Registered`] is its compiled form, to be made
-//! once and used often. The sender's and the receiver's layouts need not be alike: the bytes of a
-//! message come in the sender's order and go to the receiver's places in the receiver's order.
+//! A [`Layout`] says which bytes, in which order; [`Registered`] is its compiled form, created once
+//! and used often. The layouts of sender and receiver need not be equal: the bytes of a message are
+//! read in the order of the sender's layout, and stored in the order of the receiver's.
 //!
 //! ```
 //! use lapis::HandlerId;

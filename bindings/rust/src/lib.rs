@@ -2,7 +2,8 @@
 //! tasks of a parallel job.
 //!
 //! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and addresses the others by
-//! number.
+//! number. A program outside of the installed tree finds the transports' plugins by
+//! `LAPIS_TRANSPORT_PATH`.
 //!
 //! ```
 //! use lapis::{Delivery, HandlerId};
@@ -87,6 +88,7 @@ pub use lapis_core::{
 };
 
 /// Joins the job that the environment announces, with the configuration that the environment gives.
+/// A program that no launcher started is a job of one task.
 ///
 /// # Errors
 /// See [`ContextBuilder::init`].
@@ -94,14 +96,14 @@ pub fn init() -> Result<Context> {
     builder().init()
 }
 
-/// Begins to set up a context that knows the transports of Lapis. Messages to itself go over the
-/// built-in one.
+/// Begins to set up a context that knows the transports of Lapis. Messages of a task to itself go
+/// over the built-in one.
 pub fn builder() -> ContextBuilder {
     Context::builder().transport(lapis_loopback::table()).know(lapis_standard::TRANSPORTS)
 }
 
 /// A registry that knows the transports of Lapis, as [`builder`]'s contexts do: for programs that
-/// look at transports without a job.
+/// inspect transports without joining a job.
 pub fn registry() -> core::transport::Registry {
     let mut registry = core::transport::Registry::new();
     registry.register(lapis_loopback::table()).know(lapis_standard::TRANSPORTS);
