@@ -13,10 +13,10 @@ use std::ptr::NonNull;
 /// Something that wants to know of an operation's end. Counters, send completion handlers and
 /// futures are completions.
 ///
-/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis,
-/// don't block.
+/// Called in the thread that notices the end, often under the context's lock: it should be short,
+/// make no calls to Lapis, and not block.
 pub trait Completion: Send {
-    /// The operation with `peer` ended: well, or with the reason why not.
+    /// The operation with `peer` has succeeded, or failed with this error.
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
 
     /// Whether anybody learns from it why an operation failed. If not, the error handler is called.
@@ -82,7 +82,7 @@ impl Flag {
     }
 }
 
-/// Whom to tell: the forms that cost nothing first.
+/// What is notified, with the cheapest forms first.
 #[derive(Default)]
 pub enum Notify<C> {
     /// No notification.
@@ -155,7 +155,7 @@ impl<C> Notify<C> {
         }
     }
 
-    /// Whether anybody would be told.
+    /// Whether nothing is notified.
     #[inline(always)]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)

@@ -1,14 +1,14 @@
-//! What a context shows of itself to the outside: a page of memory that launchers and tools read
-//! without stopping anybody.
+//! What a context publishes about itself: a page of memory that launchers and tools read without
+//! stopping any task.
 //!
 //! Each context has an anonymous file, `lapis-status`, of one page (`page::Page`). It can be opened
 //! through `/proc/PID/fd` by the same user and root, sealed against writing by others, and is gone
 //! with the process. Its statistics are those that the context counts with: they are exact at any
-//! moment. Waits are told when they begin to last, everything else every tenth of a second while
-//! the task runs the library. A task that hangs in its own computation, or in a handler, tells so
-//! by the age of what it said last.
+//! moment. Waits are recorded when they begin to last, everything else every tenth of a second
+//! while the task is inside the library. If a task hangs in its own computation, or in a handler,
+//! the age of its last update shows this.
 //!
-//! Writers hold the context's lock. Readers may see what is half changed; they look again.
+//! Writers hold the context's lock. Readers may see a half-changed state; they then read again.
 
 mod page;
 mod search;
@@ -27,7 +27,7 @@ pub use snapshot::{Open, PathCounts, Rail, RailTraffic, Room, Snapshot, Swap, Wa
 pub enum Awaiting {
     /// A counter (LAPI_Waitcntr).
     Counter = 1,
-    /// Something that the program or a layer above core looks at itself.
+    /// A condition of the program's or of a layer above core.
     Condition = 2,
     /// Its own messages and operations to arrive (LAPI_Fence, LAPI_Gfence).
     Fence = 3,
@@ -35,7 +35,7 @@ pub enum Awaiting {
     Barrier = 4,
     /// The other tasks to give their part (LAPI_Address_init and other exchanges).
     Exchange = 5,
-    /// What is under way to end, before the context ends or a path changes.
+    /// Outstanding operations to end, before the context ends or a path changes.
     End = 6,
 }
 
@@ -66,7 +66,7 @@ impl Awaiting {
 #[repr(u32)]
 #[non_exhaustive]
 pub enum OpenKind {
-    /// A message or put whose completion the origin wants to hear of.
+    /// A message or put of whose completion the origin is to be notified.
     Completion = 1,
     /// A message whose data the target fetches.
     Pull = 2,

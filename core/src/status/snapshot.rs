@@ -25,13 +25,13 @@ pub struct Snapshot {
     pub context: u32,
     /// Since the context was made.
     pub age: Duration,
-    /// Since the task ran the library for long enough to say more than its counts.
+    /// Since the task was last inside the library for long enough to publish more than its counts.
     pub told: Duration,
     /// Threads of the program that are in a call which polls.
     pub polling: u32,
     /// Arrivals are served while the program computes.
     pub interrupts: bool,
-    /// From whom something came last, and how long ago that was noticed.
+    /// The task from which something last arrived, and how long ago that was noticed.
     pub last_heard: Option<(PeerId, Duration)>,
     /// The same for messages, puts and the like, without steps of barriers and answers.
     pub last_message: Option<(PeerId, Duration)>,
@@ -41,7 +41,7 @@ pub struct Snapshot {
     pub swap: Option<Swap>,
     /// Calls that wait.
     pub waits: Vec<Wait>,
-    /// Waits that were long enough to be told.
+    /// Waits that were long enough to be recorded.
     pub waits_begun: u64,
     /// How long those that have ended took, altogether.
     pub waited: Duration,
@@ -88,9 +88,9 @@ pub struct Wait {
 pub struct Room {
     /// For how long.
     pub age: Duration,
-    /// Since there was none the last time.
+    /// Since a send last found no room.
     pub seen: Duration,
-    /// For whom the packet is.
+    /// The target of the packet.
     pub peer: PeerId,
 }
 
@@ -98,7 +98,7 @@ pub struct Room {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Swap {
-    /// Whose variable the last one was for.
+    /// The owner of the variable of the last one.
     pub peer: PeerId,
     /// Its address there.
     pub address: u64,
@@ -110,13 +110,13 @@ pub struct Swap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Open {
-    /// Who is to answer.
+    /// The task that is to answer.
     pub peer: PeerId,
     /// What it is.
     pub kind: OpenKind,
 }
 
-/// What a rail has carried, where its transport counts that by itself. Such rails have no windows.
+/// The traffic of a rail whose transport counts it. Such rails have no windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RailTraffic {
@@ -158,9 +158,9 @@ pub struct Rail {
     pub window: u64,
     /// Bytes that the peers are ready to take.
     pub credit: u64,
-    /// Timers that ran out without an answer since the last news.
+    /// Timers that have expired since the last acknowledgement.
     pub timeouts: u64,
-    /// What it has carried, where the transport counts that; the five above are 0 then.
+    /// Its traffic, if the transport counts it; the five fields above are then 0.
     pub traffic: Option<RailTraffic>,
 }
 
