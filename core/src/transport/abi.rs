@@ -277,7 +277,8 @@ pub struct RawVariable {
 
 /// What a transport declares before it is opened. See [`Declaration`](super::Declaration).
 ///
-/// It is not part of [`LAYOUT_HASH`]: both structs grow at their ends, and it contains the sizes of both.
+/// It is not part of [`LAYOUT_HASH`]: both structs grow at their ends, and this one contains the
+/// sizes of both.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawDeclaration {
