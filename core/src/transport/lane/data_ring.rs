@@ -1,5 +1,5 @@
 //! The data ring of a lane: the bytes of messages that are too long for a slot, one behind the
-//! other, each from the beginning of a cache line on.
+//! other, each beginning at a cache line.
 
 use super::{Area, RingLayout, after};
 use crate::sync::AtomicU64;
@@ -12,14 +12,14 @@ pub struct DataOut {
     pub area: Area,
     /// Where the next message may begin: a position, which grows for ever.
     pub next: u64,
-    /// The first position that may not be written yet, as far as the transport has looked.
+    /// The first position that may not be written yet, as last read.
     pub limit: u64,
     /// How the ring is divided; of size 0, nothing is sent here.
     pub layout: RingLayout,
-    /// The longest message that the reader takes, in bytes; 0 where there is no ring.
+    /// The longest message that the reader takes, in bytes; 0 if there is no ring.
     pub longest: usize,
-    /// From how many bytes on messages are stored past the caches, if not 0: where that is faster
-    /// than through them. Less than 1 KiB counts as 1 KiB.
+    /// The length from which on stores of a message bypass the caches, where that is faster; 0 for
+    /// never. Less than 1 KiB counts as 1 KiB.
     pub far: u32,
     /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
     /// and has room.
@@ -42,8 +42,8 @@ impl DataOut {
     }
 
     /// The place of a message of `len` bytes, writable to the end of the cache line in which it
-    /// ends, and the position behind it. `None`: there is no room as far as was looked, or the
-    /// reader takes no message of this length.
+    /// ends, and the position behind it. `None`: there is no room as far as is known, or the reader
+    /// takes no message of this length.
     ///
     /// # Safety
     /// The ring is alive.
@@ -104,13 +104,13 @@ pub struct DataIn {
     pub area: Area,
     /// Where the next message may begin.
     pub next: u64,
-    /// What was given back: everything before this position.
+    /// Everything before this position has been given back.
     pub released: u64,
-    /// Where the sender is told so; null where there is no ring.
+    /// Where the sender reads this position; null if there is no ring.
     pub tail: *const AtomicU64,
     /// How the ring is divided.
     pub layout: RingLayout,
-    /// The longest message that is taken, in bytes; 0 where there is no ring.
+    /// The longest message that is taken, in bytes; 0 if there is no ring.
     pub longest: usize,
     /// Core's own, 0 at first: a message that ends here or before lies where the last one ended,
     /// and nothing need be given back after it.

@@ -1,11 +1,11 @@
 //! The mailbox line: one cache line that a pair of tasks writes alternately, beside its two lanes.
 //!
 //! A message in a slot costs two transfers of a cache line: the writer takes the line away from the
-//! reader, who looks at it all the time, and the reader fetches it back. A line that both tasks
-//! write is transferred once, for what a task has just read it may overwrite. So a task that has
-//! read the other one's message in the mailbox line puts its next short message there. Two tasks
-//! that answer each other at once never touch a slot. A message that finds that it is the other
-//! side's turn to write goes into the lane: in a stream, all but the first.
+//! reader, which polls it all the time, and the reader fetches it back. A line that both tasks
+//! write is transferred once, because a task may overwrite what it has just read. So a task that
+//! has read the other one's message in the mailbox line puts its next short message there. Two
+//! tasks that answer each other at once never touch a slot. If it is the other side's turn to
+//! write, a message goes into the lane: in a stream, all but the first.
 //!
 //! ```text
 //! line:      0        4        5          8                                          64
@@ -15,8 +15,8 @@
 //! `number` counts the messages of both sides; a message is there when the number is one above the
 //! last that was written or read. `position`, the low 24 bits of the writer's next position in its
 //! lane, keeps the order: a message in the mailbox is read when all before it have been read from
-//! the lane, and a reader that finds a message in the lane looks at the mailbox afterwards, where
-//! what came before it must then be visible.
+//! the lane, and a reader that finds a message in the lane checks the mailbox afterwards, where an
+//! earlier message must then be visible.
 
 use super::slot::{IN_MAILBOX, MailboxLine};
 use crate::sync::{AtomicU64, Ordering};

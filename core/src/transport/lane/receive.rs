@@ -21,25 +21,24 @@ pub struct ReceiveLane {
     pub position: u64,
     /// Slots are given back when the position gets here.
     pub due: u64,
-    /// Where the position is told to whoever decides about sleeping; not null.
+    /// Where core stores the position, for the code that decides about sleeping; not null.
     pub told: *const AtomicU64,
-    /// Who writes.
+    /// The writer.
     pub peer: PeerId,
-    /// The line that is written in turns with the sender; null where there is none.
+    /// The line that both tasks write alternately; null if there is none.
     pub mailbox: *mut Mailbox,
-    /// Where the sender is told which slots it may write again: those before this position; not
-    /// null.
+    /// Where the sender reads which slots it may write again: those before this position; not null.
     pub tail: *const AtomicU64,
-    /// Where messages are that are too long for a slot.
+    /// The place of messages that are too long for a slot.
     pub data: DataIn,
 }
 
 impl ReceiveLane {
-    /// Takes the message that waits. What was taken before is no longer in use.
+    /// Takes the waiting message. Messages taken before are no longer in use.
     ///
     /// # Safety
-    /// The lane is alive and this is its only reader; nobody uses a message any more that came from
-    /// it.
+    /// The lane is alive and this is its only reader; no message that came from it is in use any
+    /// more.
     #[inline(always)]
     pub unsafe fn take(&mut self) -> Taken {
         // SAFETY: the lane is alive, and a message is taken from where it was found; the word where
@@ -120,8 +119,8 @@ impl ReceiveLane {
         unsafe { (*self.told).store(self.position, Ordering::Relaxed) };
     }
 
-    /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be
-    /// any.
+    /// Looks for the next message, wherever it is. Its length is the number that the sender wrote,
+    /// which is not checked.
     ///
     /// # Safety
     /// The lane is alive and this is its only reader.
@@ -207,10 +206,10 @@ impl ReceiveLane {
         self.position = self.position.wrapping_add(1);
     }
 
-    /// Gives back what was taken, if that is worth telling the sender.
+    /// Gives back the slots of the messages taken, if they are enough to tell the sender.
     ///
     /// # Safety
-    /// The lane is alive; nobody uses a message any more that came from it.
+    /// The lane is alive; no message that came from it is in use any more.
     #[inline(always)]
     pub unsafe fn give_back(&mut self) {
         if self.is_due() {
@@ -225,10 +224,10 @@ impl ReceiveLane {
         self.position.wrapping_sub(self.due) as i64 >= 0
     }
 
-    /// As [`give_back`](Self::give_back), whether worth telling or not.
+    /// As [`give_back`](Self::give_back), however few they are.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`give_back`](Self::give_back).
     pub unsafe fn release(&mut self) {
         self.due = self.position.wrapping_add((self.mask >> 2) + 1);
         self.data.released = self.data.next;
@@ -274,7 +273,7 @@ fn prefetch_slot(slot: *const Slot) {
 /// Where the next message of a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It has not come.
+    /// It has not arrived.
     Nothing,
     /// In the mailbox, with so many bytes.
     InMailbox(usize),
@@ -283,15 +282,15 @@ pub enum Found {
     InSlot(usize),
 }
 
-/// What a look at a lane gives.
+/// What a poll of a lane has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// Nothing is there.
     Nothing,
     /// Something is there that the transport wants to handle.
     Left,
-    /// A message, whose bytes stay in place until this lane is looked at again or the transport
-    /// polls, and until [`Mailbox::done`] if it came in a mailbox.
+    /// A message, whose bytes stay in place until this lane is polled again or the transport polls,
+    /// and until [`Mailbox::done`] if it came in a mailbox.
     Message {
         /// Its bytes.
         data: *const u8,

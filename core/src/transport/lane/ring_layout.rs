@@ -2,13 +2,14 @@
 
 use lapis_ablation::{Optimization, without};
 
-/// How a data ring is divided, which follows from its length. Both ends reckon with the same.
+/// How a data ring is divided, which follows from its length. Both ends use the same layout.
 ///
-/// Long messages may lie anywhere in it. Shorter ones keep to its first part, which is all of it
-/// that takes memory as long as nobody sends long ones. Short ones keep to so little of it that it
-/// stays in the second caches: their latency counts. Medium ones have more room: lines that both
-/// second caches hold would have to be taken from one by the other, each time that a receiver reads
-/// them and a sender writes them again, and these are faster from the cache that both share.
+/// Long messages may lie anywhere in it. Shorter ones keep to its first part, so that only that
+/// part takes memory as long as no long messages are sent. Short ones keep to so little of it that
+/// it stays in the second-level caches: their latency counts. Medium ones have more room: lines
+/// that both second caches hold would have to be taken from one by the other, each time that a
+/// receiver reads them and a sender writes them again, and these are faster from the cache that
+/// both share.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RingLayout {
@@ -16,7 +17,7 @@ pub struct RingLayout {
     pub size: usize,
     /// Short messages.
     pub small: Class,
-    /// What is no packet of a longer message, and fits one.
+    /// Messages of one packet that are not short.
     pub medium: Class,
     /// Data bytes that the receiver has read but not given back, at most. A short message that
     /// steps over all but the first part must find room all the same once everything before it has

@@ -16,18 +16,18 @@ pub struct SendLane {
     pub mask: u64,
     /// Position of the next message.
     pub position: u64,
-    /// The first position that may not be written yet, as far as the transport has looked.
+    /// The first position that may not be written yet, as last read.
     pub limit: u64,
     /// Read after each message; anything but 0 is for
-    /// [`Transport::attend`](crate::transport::Transport::attend). The transport sees to it that a
-    /// compiler's fence between message and word is enough.
+    /// [`Transport::attend`](crate::transport::Transport::attend). The transport ensures that a
+    /// compiler fence between message and word is enough.
     pub attention: *const AtomicU32,
-    /// The line that is written in turns with the receiver; null where there is none.
+    /// The line that both tasks write alternately; null if there is none.
     pub mailbox: *mut Mailbox,
-    /// The position of the first slot that the reader has not given back yet, told by the reader;
-    /// null where the transport alone looks at it.
+    /// The position of the first slot that the reader has not given back yet, stored by the reader;
+    /// null if only the transport reads it.
     pub tail: *const AtomicU64,
-    /// Where messages go that are too long for a slot.
+    /// The place for messages that are too long for a slot.
     pub data: DataOut,
 }
 
@@ -93,7 +93,7 @@ impl SendLane {
         len <= INLINE && (self.has_room() || unsafe { self.has_mailbox(len) })
     }
 
-    /// Sends a message that has two parts. Gives what the receiver's attention word says.
+    /// Sends a message that has two parts. Returns the receiver's attention word.
     ///
     /// # Safety
     /// [`takes`](Self::takes) their length; this is the lane's only writer.
@@ -109,8 +109,8 @@ impl SendLane {
         }
     }
 
-    /// Lets `write` put a message of `len` bytes into the mailbox or the next slot. Gives what the
-    /// receiver's attention word says.
+    /// Lets `write` put a message of `len` bytes into the mailbox or the next slot. Returns the
+    /// receiver's attention word.
     ///
     /// # Safety
     /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it
@@ -149,7 +149,7 @@ impl SendLane {
     }
 
     /// Sends a message of two parts, together longer than [`INLINE`], if there is room for it as
-    /// far as was looked. Gives what the receiver's attention word says.
+    /// far as is known. Returns the receiver's attention word.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
@@ -188,8 +188,8 @@ impl SendLane {
         }
     }
 
-    /// Hands over a message of more than [`INLINE`] bytes that has been written where
-    /// [`DataOut::room`] said. Gives what the receiver's attention word says.
+    /// Publishes a message of more than [`INLINE`] bytes that has been written to the place that
+    /// [`DataOut::room`] returned. Returns the receiver's attention word.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room), and the bytes are there; the lane is alive and this is its
