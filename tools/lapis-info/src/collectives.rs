@@ -16,6 +16,9 @@ const SEVERAL: [usize; 4] = [2, 16, 128, 1024];
 /// Members of each host where there are several with more than one.
 const EACH: usize = 8;
 
+/// Rows for each number of bytes.
+const OPERATIONS: usize = 11;
+
 /// Bytes of an element: numbers of 8 bytes, whose operands may change places.
 const SIZE: usize = 8;
 
@@ -24,6 +27,8 @@ const SIZE: usize = 8;
 pub(crate) struct Collectives {
     /// The value of LAPIS_COLLECTIVES.
     overrides: String,
+    /// It is that of the tuning file, which counts for teams of one host.
+    measured: bool,
     choices: Vec<Choice>,
 }
 
@@ -37,13 +42,16 @@ struct Choice {
     algorithm: String,
 }
 
-fn calls(count: usize) -> [Call<'static>; 10] {
+/// Calls of `n` members with so many elements each, or in each part. A reduce_scatter has so many in
+/// all parts together, as the variable counts them, but at least one in each.
+fn calls(count: usize, n: usize) -> [Call<'static>; OPERATIONS] {
     let root = 0;
     [
         Call::Barrier,
         Call::Broadcast { root, count },
         Call::Reduce { root, count },
         Call::AllReduce { count },
+        Call::ReduceScatterBlock { count: count.div_ceil(n) },
         Call::Gather { root, count },
         Call::Scatter { root, count },
         Call::AllGather { count },
@@ -54,31 +62,40 @@ fn calls(count: usize) -> [Call<'static>; 10] {
 }
 
 impl Collectives {
-    /// By the rules, and by what the variable overrides for.
-    pub(crate) fn gather(text: &str) -> Result<Self, String> {
-        let overrides = Overrides::parse(text)?;
+    /// By the rules, and by what the variable overrides for. `measured`: its value is that of the
+    /// tuning file, which counts for teams of one host, and does not count if it is not understood;
+    /// then the second result says why.
+    pub(crate) fn gather(text: &str, measured: bool) -> Result<(Self, Option<String>), String> {
+        let (overrides, ignored) = match Overrides::parse(text) {
+            Err(why) if measured => (Overrides::default(), Some(why)),
+            parsed => (parsed?, None),
+        };
+        let of_several = if measured { &Overrides::default() } else { &overrides };
         let mut choices = Vec::new();
         for bytes in BYTES {
-            for call in calls(bytes / SIZE) {
-                if matches!(call, Call::Barrier) && bytes != BYTES[0] {
+            for at in 0..OPERATIONS {
+                let call = |n: usize| calls(bytes / SIZE, n)[at];
+                if matches!(call(2), Call::Barrier) && bytes != BYTES[0] {
                     continue;
                 }
                 for n in ONE_HOST {
-                    choices.push(choose(&call, bytes, n, n, &overrides));
+                    choices.push(choose(&call(n), bytes, n, n, &overrides));
                 }
                 for n in SEVERAL {
-                    choices.push(choose(&call, bytes, n, EACH.min(n / 2), &overrides));
+                    choices.push(choose(&call(n), bytes, n, EACH.min(n / 2), of_several));
                 }
             }
         }
-        Ok(Self { overrides: text.to_owned(), choices })
+        let overrides = if ignored.is_some() { String::new() } else { text.to_owned() };
+        Ok((Self { overrides, measured: measured && ignored.is_none(), choices }, ignored))
     }
 
     /// For people: a table for one host, one for several.
     pub(crate) fn write(&self, out: &mut String) {
         out.push_str("\nCollectives\n");
         let overrides = if self.overrides.is_empty() { "unset" } else { &self.overrides };
-        let _ = writeln!(out, "  LAPIS_COLLECTIVES: {overrides}");
+        let whence = if self.measured { " (tuning file, for teams of one host)" } else { "" };
+        let _ = writeln!(out, "  LAPIS_COLLECTIVES: {overrides}{whence}");
         out.push_str("  For numbers of 8 bytes whose operands may change places. Where members map\n");
         out.push_str("  no memory of each other, the algorithm in brackets is taken.\n");
         for (several, title) in [
@@ -131,7 +148,11 @@ fn choose(call: &Call<'_>, bytes: usize, n: usize, each: usize, overrides: &Over
         Some(Way::Levels) => both("memory+messages", messages),
         None => messages.name().to_owned(),
     };
-    Choice { operation: call.name(), bytes, members: n, hosts: hosts.len(), algorithm }
+    let operation = match call {
+        Call::ReduceScatterBlock { .. } => "reduce_scatter",
+        _ => call.name(),
+    };
+    Choice { operation, bytes, members: n, hosts: hosts.len(), algorithm }
 }
 
 /// What is taken with memory, and without.

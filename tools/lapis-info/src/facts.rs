@@ -4,7 +4,7 @@ use crate::collectives::Collectives;
 use crate::copies::Copies;
 use crate::windows::Windows;
 use lapis_core::bootstrap;
-use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
+use lapis_core::config::{Config, ConfigError, Environment, Listed, Origin, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
 use lapis_core::transport::{
     Candidate as Found, Caps, Chaos, Limits, Link, OpenParams, Plugin, Reach, Registry, Request, SelectError,
@@ -169,8 +169,14 @@ impl Facts {
             facts.error = Some(format!("LAPIS_CHAOS: {error}"));
         }
         if parts.collectives {
-            match Collectives::gather(config.collectives.get().as_deref().unwrap_or_default()) {
-                Ok(found) => facts.collectives = Some(found),
+            let text = config.collectives.get().as_deref().unwrap_or_default();
+            match Collectives::gather(text, config.collectives.origin() == Origin::Tuning) {
+                Ok((found, ignored)) => {
+                    facts.collectives = Some(found);
+                    // Programs go on without it, too.
+                    let said = |why| format!("tuning file: LAPIS_COLLECTIVES: {why}; it does not count");
+                    facts.warnings.extend(ignored.map(said));
+                }
                 Err(why) => facts.error = Some(format!("LAPIS_COLLECTIVES: {why}")),
             }
         }

@@ -115,6 +115,37 @@ fn choices_of_collectives_follow_rules_and_wishes() {
 }
 
 #[test]
+fn tuned_choices_of_collectives_are_shown_where_teams_take_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = std::env::temp_dir().join(format!("lapis-info-collectives-{}", std::process::id()));
+    let tuned = |value: &str, form: &[&str]| {
+        std::fs::write(&file, format!("LAPIS_COLLECTIVES={value}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        info(&[&["--collectives"], form].concat(), &[("LAPIS_TUNING", file.to_str().unwrap())])
+    };
+    let value = "allreduce@16=ring,reduce_scatter@16=pairwise";
+    let (code, out, err) = tuned(value, &[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("(tuning file, for teams of one host)"), "{out}");
+    let found: serde_json::Value = serde_json::from_str(&tuned(value, &["--json"]).1).unwrap();
+    let choices = found["collectives"]["choices"].as_array().unwrap();
+    for (name, algorithm) in [("allreduce", "ring"), ("reduce_scatter", "pairwise")] {
+        let here = choices.iter().filter(|c| c["operation"] == name && c["bytes"] == 16 << 10);
+        let taken = |hosts: u64| {
+            let choice = here.clone().find(|c| c["members"] == 16 && c["hosts"] == hosts);
+            choice.and_then(|choice| choice["algorithm"].as_str()).unwrap_or_default()
+        };
+        assert_eq!(taken(1), algorithm, "{name} on one host");
+        assert!(taken(2).starts_with("memory+messages ("), "{name} on two hosts: {}", taken(2));
+    }
+    // What another version may have written stops no program.
+    let (code, out, err) = tuned("allreduce=magic", &[]);
+    assert_eq!((code, err.lines().count()), (Some(0), 1), "{err}");
+    assert!(err.contains("no algorithm `magic`") && out.contains("LAPIS_COLLECTIVES: unset"), "{out}{err}");
+    let _ = std::fs::remove_file(&file);
+}
+
+#[test]
 fn the_json_names_transports_reasons_and_values() {
     let bad = std::env::temp_dir().join(format!("lapis-info-test-{}", std::process::id()));
     std::fs::create_dir_all(&bad).unwrap();
