@@ -92,6 +92,11 @@ impl Environment {
         }
     }
 
+    /// The value that the tuning file has for a variable, even if the environment has another.
+    pub fn tuned(&self, name: &str) -> Option<&str> {
+        self.tuned.get(name).map(String::as_str)
+    }
+
     /// Where the tuning file is or would be; `None`: there shall be none.
     pub fn tuning_path(&self) -> Option<&std::path::Path> {
         self.path.as_deref()

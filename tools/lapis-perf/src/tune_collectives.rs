@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use lapis::Context;
-use lapis::core::config::{Environment, Origin, TUNING, processor, write_tuning};
+use lapis::core::config::{Environment, TUNING, processor, write_tuning};
 use lapis_collectives::schedule::levels::Hosts;
 use lapis_collectives::select::{self, Algorithm, Overrides, Row, Shape};
 use lapis_collectives::{Call, Operator, Team};
@@ -66,11 +66,7 @@ pub(crate) fn run() -> Result<()> {
         return Ok(());
     }
     print!("{}", listing(&figures, members));
-    let known = match environment.origin(VARIABLE) {
-        Origin::Tuning => environment.get(VARIABLE).unwrap_or_default(),
-        _ => "",
-    };
-    let text = merged(known, members, &chosen(&figures, members));
+    let text = merged(environment.tuned(VARIABLE).unwrap_or_default(), members, &chosen(&figures, members));
     let about = format!(
         "Written by Lapis for {}. `lapis-perf tune` measures copies anew, `lapirun -n N lapis-perf tune collectives` the \
          algorithms for N tasks.",
