@@ -37,6 +37,11 @@ impl Links {
         Ok(Some(fd))
     }
 
+    /// What there is to sleep on for news.
+    pub(crate) fn fd(&self) -> Option<i32> {
+        self.news.as_ref().map(LinkNews::fd)
+    }
+
     /// Whether a rail's link carries anything, as far as is known.
     pub(crate) fn is_up(&self, rail: usize) -> bool {
         self.up.get(rail).is_none_or(|up| *up)

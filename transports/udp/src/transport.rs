@@ -1,5 +1,7 @@
 //! The contract.
 
+mod rails_down;
+
 use crate::address::{self, Card, Entry};
 use crate::inbox::Inbox;
 use crate::interfaces;
@@ -64,6 +66,8 @@ pub struct Udp {
     /// of them has something: a task whose messages go another way pays no system call for turns of
     /// waiting and computing.
     awaited: bool,
+    /// The user knows that arrivals can't end a sleep.
+    said_deaf: bool,
     links: Links,
     notifier: Arc<Notifier>,
 }
@@ -167,31 +171,6 @@ impl Udp {
         }
     }
 
-    /// Begins to watch the links under the rails, unless that was tried before.
-    fn watch_links(&mut self) {
-        match self.links.watch(&self.rails) {
-            Ok(None) => {}
-            Ok(Some(news)) => {
-                if let Err(e) = self.notifier.watch(news) {
-                    self.trouble_with_failover(FailoverTrouble::SetUp, || {
-                        format!("A task that sleeps does not hear of the network links (epoll: {e}).")
-                    });
-                }
-            }
-            Err(e) => {
-                self.host.info(format_args!(
-                    "no news of the network links ({e}): a rail that goes down is noticed by its silence"
-                ));
-                self.trouble_with_failover(FailoverTrouble::Unwatched, || {
-                    format!(
-                        "The kernel does not tell of its network links (netlink: {e}). Paths that fail are left when they are \
-                         silent."
-                    )
-                });
-            }
-        }
-    }
-
     /// A datagram was too large, or there was no way: tell core what is known now.
     #[cold]
     fn trouble(&mut self, peer: PeerId, path: usize, outcome: Sent) {
@@ -214,64 +193,15 @@ impl Udp {
         }
     }
 
-    /// The links say that rails went down or came back.
+    /// Tells the user once why threads that should sleep keep a core busy.
     #[cold]
-    fn link_news(&mut self) {
-        let changes = match self.links.changes(&self.rails, &self.host) {
-            Ok(changes) if changes.is_empty() => return,
-            Ok(changes) => changes,
-            Err(e) => {
-                return self.trouble_with_failover(FailoverTrouble::Halted, || {
-                    format!("The kernel's news of the network links have ended ({e}). Paths that fail are left when they are silent.")
-                });
-            }
-        };
-        for &(rail, up) in &changes {
-            self.rail_changed(rail, up);
+    fn say_deaf(&mut self, why: &std::io::Error) {
+        if !std::mem::replace(&mut self.said_deaf, true) {
+            self.host.warn(format_args!(
+                "threads that wait can't sleep until something arrives, and poll instead: the sockets can't be watched by \
+                 epoll: {why}; is fs.epoll.max_user_watches too low?"
+            ));
         }
-        if changes.iter().any(|(_, up)| *up) {
-            self.cut_off = false;
-        }
-        self.note_cut_off();
-    }
-
-    /// A rail went down or came back; its paths may carry more than before.
-    fn rail_changed(&mut self, rail: usize, up: bool) {
-        for peer in 0..self.ways.len() {
-            let Some(mut ways) = self.ways[peer].take() else { continue };
-            for (path, way) in ways.iter_mut().enumerate().filter(|(_, way)| way.rail == rail) {
-                way.down = !up;
-                if up && let Ok(room) = self.room(&self.rails[rail], way.addr) {
-                    way.room = room;
-                }
-                self.news.push_back(Self::path_event(peer as PeerId, path, way));
-            }
-            self.ways[peer] = Some(ways);
-        }
-    }
-
-    /// Tells if no path is left to tasks to which there are several.
-    fn note_cut_off(&mut self) {
-        if self.cut_off {
-            return;
-        }
-        let links = &self.links;
-        let lost = |ways: &[Way]| ways.len() > 1 && ways.iter().all(|way| !links.is_up(way.rail));
-        let tasks: Vec<usize> =
-            (0..self.ways.len()).filter(|peer| self.ways[*peer].as_deref().is_some_and(lost)).collect();
-        let Some(first) = tasks.first() else { return };
-        self.cut_off = true;
-        let names: Vec<String> =
-            self.ways[*first].iter().flatten().map(|w| self.rails[w.rail].entry.to_string()).collect();
-        let others = match tasks.len() - 1 {
-            0 => String::new(),
-            n => format!(" and {n} others"),
-        };
-        let text = format!(
-            "No path to task {first}{others} is left: the links of {} are down. What is to be sent waits until one is up again, unless another transport stands by.",
-            names.join(", ")
-        );
-        self.trouble_with_failover(FailoverTrouble::Halted, || text);
     }
 
     #[cold]
@@ -333,6 +263,7 @@ impl Transport for Udp {
             dropped: 0,
             armed: false,
             awaited: false,
+            said_deaf: false,
             links: Links::default(),
             notifier: Arc::clone(&notifier),
         };
@@ -482,9 +413,13 @@ impl Transport for Udp {
         {
             return Status::Again;
         }
-        if !self.armed {
-            self.armed = self.notifier.arm(true).is_ok();
+        if !self.armed
+            && let Err(e) = self.notifier.arm(true)
+        {
+            self.say_deaf(&e);
+            return Status::Again;
         }
+        self.armed = true;
         self.awaited = true;
         Status::Done
     }

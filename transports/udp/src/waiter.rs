@@ -55,12 +55,29 @@ impl Notifier {
     /// Whether arrivals end the sleep.
     pub(crate) fn arm(&self, on: bool) -> io::Result<()> {
         let mut watched = self.watched();
-        if watched.armed != on {
-            let change = if on { Epoll::add } else { Epoll::remove };
-            watched.sockets.iter().try_for_each(|socket| change(&self.all, *socket))?;
-            watched.armed = on;
+        if watched.armed == on {
+            return Ok(());
         }
+        let change = if on { Epoll::add } else { Epoll::remove };
+        let failed = watched.sockets.iter().find_map(|socket| change(&self.all, *socket).err());
+        if on && let Some(e) = failed {
+            // Some of them are no use: who waits for the others would sleep through.
+            for socket in &watched.sockets {
+                let _ = self.all.remove(*socket);
+            }
+            return Err(e);
+        }
+        watched.armed = on;
         Ok(())
+    }
+
+    /// A descriptor that was watched is to be closed.
+    pub(crate) fn unwatch(&self, descriptor: RawFd) {
+        let mut watched = self.watched();
+        watched.sockets.retain(|one| *one != descriptor);
+        if watched.armed {
+            let _ = self.all.remove(descriptor);
+        }
     }
 
     /// Whether what is watched may have woken a sleeper since the last call.
@@ -104,5 +121,57 @@ impl Waiter for UdpWaiter {
 
     fn fd(&self) -> i32 {
         self.0.all.fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::AsRawFd;
+
+    /// Whether a datagram to a socket ends the sleep.
+    fn wakes(notifier: &Notifier, socket: &UdpSocket) -> bool {
+        let to = socket.local_addr().expect("it has an address");
+        socket.send_to(&[1], to).expect("it reaches itself");
+        let wakes = sys::wait_readable(notifier.all.fd(), 0);
+        socket.recv(&mut [0; 8]).expect("the datagram has come");
+        wakes
+    }
+
+    #[test]
+    fn what_can_not_be_watched_any_more_keeps_the_rest_from_nothing() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let other = UdpSocket::bind("127.0.0.1:0").expect("another one");
+        let notifier = Notifier::new().expect("descriptors");
+        notifier.watch(socket.as_raw_fd()).expect("not slept on yet");
+        notifier.watch(other.as_raw_fd()).expect("not slept on yet");
+        notifier.arm(true).expect("both can be watched");
+        notifier.unwatch(other.as_raw_fd());
+        drop(other);
+        for _ in 0..2 {
+            assert!(wakes(&notifier, &socket));
+            notifier.arm(false).expect("it can always be removed");
+            assert!(!wakes(&notifier, &socket));
+            notifier.arm(true).expect("one is left, which can be watched");
+        }
+    }
+
+    #[test]
+    fn a_sleep_that_not_all_arrivals_would_end_is_refused_until_they_would() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        // epoll refuses files of this kind.
+        let file = std::fs::File::open("/proc/self/exe").expect("this program");
+        let notifier = Notifier::new().expect("descriptors");
+        notifier.watch(socket.as_raw_fd()).expect("not slept on yet");
+        notifier.watch(file.as_raw_fd()).expect("not slept on yet");
+        for _ in 0..2 {
+            let refused = notifier.arm(true).expect_err("the file can't be watched");
+            assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
+            assert!(!wakes(&notifier, &socket));
+        }
+        notifier.unwatch(file.as_raw_fd());
+        notifier.arm(true).expect("the socket can be watched");
+        assert!(wakes(&notifier, &socket));
     }
 }
