@@ -53,6 +53,8 @@ pub struct Udp {
     moving: bool,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
+    /// How many paths to each task core may know of.
+    told: Vec<u8>,
     /// News of paths that core has not fetched.
     news: VecDeque<Event>,
     troubles: Troubles,
@@ -256,6 +258,7 @@ impl Transport for Udp {
             used: Vec::new(),
             moving: false,
             ways: (0..params.tasks).map(|_| None).collect(),
+            told: vec![0; params.tasks as usize],
             news: VecDeque::new(),
             troubles: Troubles::default(),
             cut_off: false,
@@ -323,6 +326,17 @@ impl Transport for Udp {
         for (path, way) in ways.iter().enumerate() {
             self.news.push_back(Self::path_event(peer, path, way));
         }
+        // Whoever comes back with fewer rails has no use for the other paths.
+        let told = &mut self.told[peer as usize];
+        for path in ways.len()..usize::from(*told) {
+            self.news.push_back(Event {
+                kind: EventKind::Path as u32,
+                peer,
+                token: path as u64,
+                ..Event::EMPTY
+            });
+        }
+        *told = (*told).max(ways.len() as u8);
         self.ways[peer as usize] = Some(ways.into());
         self.watch_links();
         Ok(())

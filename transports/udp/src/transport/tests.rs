@@ -32,3 +32,17 @@ fn a_rail_that_comes_back_carries_what_its_path_does_now() {
     let news: Vec<_> = near.news.iter().map(|event| (event.status, event.len as usize)).collect();
     assert_eq!(news, [(0, NARROWEST), (1, widest)]);
 }
+
+#[test]
+fn paths_to_a_task_that_comes_back_with_fewer_are_gone() {
+    let (mut near, far) = (open(0), open(1));
+    near.connect(1, &far.address()).expect("one machine");
+    let there = near.ways[1].as_ref().expect("connected").len();
+    // It had two more before.
+    near.told[1] += 2;
+    near.disconnect(1);
+    near.connect(1, &far.address()).expect("one machine");
+    let gone: Vec<_> = near.news.iter().filter(|event| event.len == 0).map(|event| event.token).collect();
+    assert_eq!(gone, [there as u64, there as u64 + 1]);
+    assert_eq!(near.news.iter().filter(|event| event.len > 0).count(), there);
+}
