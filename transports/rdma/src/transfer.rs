@@ -27,6 +27,8 @@ const BOUNCES: usize = 64;
 /// How long a transfer with a process that is gone may take to end by itself: longer than bytes
 /// stay on the wire, shorter than some providers try again.
 const GRACE: Duration = Duration::from_secs(1);
+/// So much of it passes between two looks at most: what came meanwhile is read by the next ones.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +85,8 @@ struct Outstanding {
 enum Fate {
     /// The provider says when it has ended.
     Open,
-    /// Its peer is gone: it has ended then at the latest.
-    Doomed(Instant),
+    /// Its peer is gone: it ends when so much time has passed at the latest.
+    Doomed(Duration),
     /// Whoever wanted it has been told. Its place is free when the provider is done with it.
     Told,
 }
@@ -108,6 +110,8 @@ pub(crate) struct Transfers {
     to_confirm: VecDeque<usize>,
     /// Transfers that are doomed.
     doomed: usize,
+    /// The last look at those.
+    looked: Option<Instant>,
     bounce_key: u64,
     /// The endpoint's number among this task's.
     rail: usize,
@@ -127,6 +131,7 @@ impl Transfers {
             free_bounces: Vec::new(),
             to_confirm: VecDeque::new(),
             doomed: 0,
+            looked: None,
             bounce_key,
             rail,
             put: Traffic::default(),
@@ -155,10 +160,13 @@ impl Transfers {
     #[cold]
     pub(crate) fn doom(&mut self, peer: PeerId, now: Instant) -> usize {
         let mut count = 0;
+        if !self.has_doomed() {
+            self.looked = Some(now);
+        }
         for outstanding in self.outstanding.iter_mut().flatten().filter(|u| u.request.peer == peer) {
             count += 1;
             if outstanding.fate == Fate::Open {
-                outstanding.fate = Fate::Doomed(now + GRACE);
+                outstanding.fate = Fate::Doomed(GRACE);
                 self.doomed += 1;
             }
         }
@@ -168,7 +176,13 @@ impl Transfers {
     /// One whose time is over. The provider may still name it: its place stays taken until then.
     #[cold]
     pub(crate) fn end_doomed(&mut self, now: Instant) -> Option<Ended> {
-        let over = |u: &&mut Outstanding| matches!(u.fate, Fate::Doomed(end) if end <= now);
+        let passed = self.looked.replace(now).map_or(Duration::ZERO, |before| now.duration_since(before));
+        for outstanding in self.outstanding.iter_mut().flatten() {
+            if let Fate::Doomed(left) = &mut outstanding.fate {
+                *left = left.saturating_sub(passed.min(LOOK));
+            }
+        }
+        let over = |u: &&mut Outstanding| u.fate == Fate::Doomed(Duration::ZERO);
         let outstanding = self.outstanding.iter_mut().flatten().find(over)?;
         outstanding.fate = Fate::Told;
         self.doomed -= 1;
@@ -384,5 +398,42 @@ impl Transfers {
             self.to_confirm.pop_front();
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_nobody_looks_does_not_end_what_may_still_come() {
+        let mut transfers = Transfers::new(0, 0);
+        let request = TransferRequest {
+            direction: Direction::Get,
+            peer: 1,
+            cookie: 0,
+            local: RawSlice { ptr: std::ptr::null_mut(), len: 8 },
+            remote: Remote { to: 0, addr: 0, key: 0 },
+            token: 7,
+            rail: None,
+            piece: None,
+        };
+        let open = Outstanding { request, side: Side::Plain, confirming: false, fate: Fate::Open };
+        transfers.outstanding = [Some(open)].into();
+        let mut now = Instant::now();
+        assert_eq!(transfers.doom(1, now), 1);
+        now += 2 * GRACE;
+        assert!(transfers.end_doomed(now).is_none(), "what has come is read after this look");
+        let (back, step) = (now, LOOK / 5);
+        let ended = loop {
+            now += step;
+            assert!(now < back + 2 * GRACE, "it never ends");
+            if let Some(ended) = transfers.end_doomed(now) {
+                break ended;
+            }
+        };
+        assert_eq!((ended.request.token, ended.outcome), (7, Err(libc::ETIMEDOUT)));
+        assert!(now >= back + GRACE - LOOK, "{:?}", now - back);
+        assert!(!transfers.has_doomed());
     }
 }
