@@ -165,6 +165,7 @@ impl Locked<'_> {
     /// Ends everything under way to a peer; returns how much that was.
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
         let given_up = self.take_all(peer);
+        self.forget_regions(peer);
         self.tell_given_up(peer, given_up)
     }
 
@@ -186,7 +187,6 @@ impl Locked<'_> {
         let ours = state.sending.drop_peer(peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
         let zero_copy = state.sending.zero_copy.forget_peer(peer);
-        state.forget_regions(peer);
         let p = &mut state.peers[peer];
         p.fences.clear();
         self.ask_back(peer, &recalled);
@@ -224,8 +224,13 @@ impl Locked<'_> {
         self.start_afresh(peer);
         self.collectives_disturbed(peer);
         let replaced = self.look_for(peer);
-        if !replaced {
+        if replaced {
+            self.forget_regions(peer);
+        } else {
             self.same_or_unknown(peer);
+            self.peers[peer].regions = None;
+            self.regions.begin_anew(peer);
+            self.tell_regions(peer);
         }
         // Last: what the program sends to the peer when it is told belongs to the new life.
         let pending = self.tell_given_up(peer, given_up);

@@ -109,7 +109,7 @@ impl Locked<'_> {
     }
 
     /// Tells a listener what it does not know, as far as it answers.
-    fn tell_regions(&mut self, peer: PeerId) {
+    pub(super) fn tell_regions(&mut self, peer: PeerId) {
         while self.peers[peer].state == PeerState::Up
             && let Some(news) = self.regions.next_news(peer)
         {
@@ -466,3 +466,7 @@ impl Context {
         Ok(Registered::new(self, base, len))
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "keyed_tests.rs"]
+mod tests;

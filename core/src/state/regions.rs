@@ -20,7 +20,8 @@
 //! answers nothing is told of a few regions only, however many come and go meanwhile.
 //!
 //! A listener that purges the owner answers nothing more. When its last transfer with the owner has
-//! ended it says so by a `Recall` packet, which is valid in any epoch; then it is no listener.
+//! ended it says so by a `Recall` packet, which is valid in any epoch; then it is no listener. If it
+//! resumes the owner before that, it answers again.
 
 use crate::transport::PeerId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,10 +185,21 @@ impl Regions {
         if let Some(at) = self.listeners.iter().position(|l| l.peer == peer) {
             // What it may still use must be taken back from it all the same.
             told = self.listeners.swap_remove(at).told;
-            told.retain(|number, _| self.leaving.iter().any(|l| l.region.number == *number));
             told.values_mut().for_each(|told| *told = Told::Known);
         }
         self.listeners.push(Listener { peer, link, next: 0, told, unanswered: 0 });
+    }
+
+    /// A peer that lives has begun anew, and forgotten what it was told. Transfers of its former
+    /// life may still use that, so it is asked to drop what goes; it hears of nothing new until it
+    /// asks again.
+    pub(crate) fn begin_anew(&mut self, peer: PeerId) {
+        let Some(listener) = self.listeners.iter_mut().find(|l| l.peer == peer && l.link.is_some()) else {
+            return self.forget(peer);
+        };
+        listener.told.values_mut().for_each(|told| *told = Told::Known);
+        (listener.next, listener.unanswered) = (u64::MAX, 0);
+        self.withdrawn.retain(|withdrawn| withdrawn.peer != peer);
     }
 
     /// A peer has no use for regions any more, and is told of none.

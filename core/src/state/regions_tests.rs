@@ -147,3 +147,36 @@ fn whoever_asks_anew_is_told_of_all_and_has_to_drop_what_is_gone() {
     regions.forget(PEER);
     assert!(!regions.is_known(0) && regions.listeners().is_empty());
 }
+
+#[test]
+fn whoever_asks_anew_has_to_drop_what_it_is_not_told_again_of_yet() {
+    let count = UNANSWERED as u64 + 1;
+    let mut regions = regions(count, Some(LINK));
+    told(&mut regions);
+    (0..UNANSWERED as u64).for_each(|number| regions.answered(PEER, number, true));
+    assert_eq!(told(&mut regions), [(count - 1, true)]);
+    regions.answered(PEER, count - 1, true);
+    regions.listen(PEER, Some(LINK));
+    assert_eq!(told(&mut regions).len(), UNANSWERED, "the last one has to wait");
+    let last = regions.take(8 * (count - 1), 8).expect("it is there");
+    assert!(regions.is_known(last));
+}
+
+#[test]
+fn whoever_begins_anew_has_to_drop_what_goes_and_is_told_of_nothing_until_it_asks() {
+    let mut regions = regions(3, Some(LINK));
+    assert_eq!(told(&mut regions).len(), 3);
+    (0..2).for_each(|number| regions.answered(PEER, number, true));
+    regions.take(0, 8);
+    assert_eq!(told(&mut regions), [(0, false)]);
+    regions.begin_anew(PEER);
+    assert_eq!(told(&mut regions), [(0, false)], "said again, as what was said before is lost");
+    regions.add(100, 8, vec![registration(50)]);
+    assert_eq!(told(&mut regions), []);
+    regions.take(16, 8);
+    assert_eq!(told(&mut regions), [(2, false)], "it may have heard that the region is there");
+    regions.answered(PEER, 0, false);
+    assert!(!regions.is_known(0) && regions.is_known(2));
+    regions.listen(PEER, Some(LINK));
+    assert_eq!(told(&mut regions), [(2, false), (1, true), (3, true)]);
+}
