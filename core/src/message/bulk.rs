@@ -89,6 +89,9 @@ impl Locked<'_> {
                     Direction::In => link.get_zcopy(target, slice, there, token),
                 })
             };
+            if self.peers[target].life != life {
+                return Err(Error::Purged { task: target });
+            }
             match status {
                 Status::Done => done += n as u64,
                 Status::Again => {}
@@ -141,9 +144,10 @@ impl Locked<'_> {
             match self.operations.get_mut(token).map(|o| &o.waiting) {
                 Some(Waiting::Transport(Some(ended))) => status = *ended,
                 Some(_) => {
-                    // An error here means that the peer is gone, and the operation with it.
+                    // Even if the peer is gone: the memory is the transport's until it says so.
                     let _ = self.wait_for_room(target);
                 }
+                // The context has ended.
                 None => status = Status::PeerDown,
             }
         }
@@ -153,3 +157,7 @@ impl Locked<'_> {
         status
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "bulk_tests.rs"]
+mod tests;

@@ -64,7 +64,11 @@ pub(crate) struct Transfer {
 impl Waiting {
     /// Whether a transport may use the operation's memory until it says otherwise, or a peer does.
     fn is_held(&self) -> bool {
-        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. })) || self.awaits_word()
+        let under_way = matches!(
+            self,
+            Self::Fetch | Self::Transport(None) | Self::Transfer(Transfer { under_way: true, .. })
+        );
+        under_way || self.awaits_word()
     }
 
     /// Whether it waits for a peer's answer to a `Recall`, which may have been given up.
