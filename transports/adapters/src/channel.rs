@@ -1,6 +1,6 @@
 //! Messages with descriptors over a UNIX socket: each message is a packet of its own.
 
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl};
 use rustix::net::sockopt::{Timeout, set_socket_passcred, set_socket_timeout};
 use rustix::net::{
@@ -125,15 +125,15 @@ impl Channel {
         Ok(channel)
     }
 
-    /// Connects to who listens at an address if that takes no time.
+    /// The same without waiting.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect), or as many clients as may already wait for it.
+    /// Nobody listens there, or not to this user, or takes no more clients at present.
     pub fn connect_at_once(to: &Address) -> io::Result<Self> {
-        let socket = socket()?;
-        ioctl_fionbio(&socket, true)?;
-        connect(&socket, &to.socket_address()?)?;
-        ioctl_fionbio(&socket, false)?;
+        let (socket, address) = (socket()?, to.socket_address()?);
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        connect(&socket, &address)?;
+        rustix::io::ioctl_fionbio(&socket, false)?;
         Ok(Self(socket))
     }
 

@@ -1,7 +1,9 @@
 //! A connection to the daemon of the windows.
 
+mod greeting;
 mod ports;
 
+pub use greeting::{Greeted, Greeting};
 pub use ports::{OpenPort, PortWay, PortWish};
 
 use crate::channel::{Address, Channel};
@@ -9,7 +11,7 @@ use crate::eth::{Hop, Wire, WireParts};
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
-use crate::protocol::{Adapter, MAX_REPLY, Place, Reply, Request, VERSION, Why, Window};
+use crate::protocol::{Adapter, MAX_REPLY, Place, Reply, Request, Why, Window};
 use crate::soft::Parts;
 use lapis_core::sync::{AtomicU32, Ordering};
 use sha2::{Digest, Sha256};
@@ -84,45 +86,6 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects to the daemon at an address.
-    ///
-    /// # Errors
-    /// Nobody listens there, it is a stranger, or it is of another version.
-    pub fn connect(address: &Address) -> Result<Self, DaemonError> {
-        Self::connect_within(address, PATIENCE)
-    }
-
-    /// The same with a daemon that says within this time that it is there. For later answers it has
-    /// as long as any.
-    ///
-    /// # Errors
-    /// As for [`connect`](Self::connect).
-    pub fn connect_within(address: &Address, patience: Duration) -> Result<Self, DaemonError> {
-        let channel = Channel::connect(address, patience).map_err(|e| match e.kind() {
-            io::ErrorKind::TimedOut => DaemonError::Silent(address.clone(), e),
-            _ => DaemonError::Absent(address.clone(), e),
-        })?;
-        check_trust(address, &channel)?;
-        let (reply, fds) = ask(address, &channel, &HELLO, &[], &AtomicU32::new(0))?;
-        Self::welcome(address, channel, &reply, &fds)
-    }
-
-    /// The daemon that has answered the greeting over this connection.
-    fn welcome(
-        address: &Address,
-        channel: Channel,
-        reply: &Reply,
-        fds: &[OwnedFd],
-    ) -> Result<Self, DaemonError> {
-        let confused = |what: &str| DaemonError::Confused(address.clone(), what.to_owned());
-        let (Reply::Welcome { daemon, .. }, [matrix]) = (reply, fds) else {
-            return Err(confused("no welcome"));
-        };
-        let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
-        channel.be_patient(PATIENCE).map_err(|e| DaemonError::Silent(address.clone(), e))?;
-        Ok(Self { address: address.clone(), channel, number: *daemon, matrix, late: AtomicU32::new(0) })
-    }
-
     /// This daemon's number: another one after each restart.
     pub fn number(&self) -> u64 {
         self.number
@@ -379,60 +342,6 @@ impl AsFd for Daemon {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
-}
-
-/// A daemon that was greeted without waiting for it.
-#[derive(Debug)]
-pub struct Greeted {
-    address: Address,
-    channel: Channel,
-}
-
-impl Greeted {
-    /// Greets the daemon at an address.
-    ///
-    /// # Errors
-    /// As for [`Daemon::connect`]; or as many clients as may already wait for it.
-    pub fn at_once(address: &Address) -> Result<Self, DaemonError> {
-        let absent = |e| DaemonError::Absent(address.clone(), e);
-        let channel = Channel::connect_at_once(address).map_err(absent)?;
-        check_trust(address, &channel)?;
-        let hello = serde_json::to_vec(&HELLO).map_err(|e| absent(e.into()))?;
-        channel.send(&hello, &[], false).map_err(absent)?;
-        Ok(Self { address: address.clone(), channel })
-    }
-
-    /// The daemon, or this again if it has not answered yet.
-    ///
-    /// # Errors
-    /// It has gone, or is of another version.
-    pub fn answer(self) -> Result<Result<Daemon, Self>, DaemonError> {
-        let (mut buffer, mut fds) = (vec![0; MAX_REPLY], Vec::new());
-        let silent = |e| DaemonError::Silent(self.address.clone(), e);
-        match self.channel.receive(&mut buffer, &mut fds, false) {
-            Ok(0) => Err(silent(io::ErrorKind::ConnectionReset.into())),
-            Ok(len) => match serde_json::from_slice(&buffer[..len]) {
-                Ok(Reply::Changed) => Ok(Err(self)),
-                Ok(Reply::Refused { why, text }) => Err(DaemonError::Refused { why, text }),
-                Ok(reply) => Daemon::welcome(&self.address, self.channel, &reply, &fds).map(Ok),
-                Err(e) => Err(DaemonError::Confused(self.address, e.to_string())),
-            },
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Err(self)),
-            Err(e) => Err(silent(e)),
-        }
-    }
-}
-
-/// What a client says first.
-const HELLO: Request = Request::Hello { version: VERSION };
-
-/// Checks that who listens is root or this user.
-fn check_trust(address: &Address, channel: &Channel) -> Result<(), DaemonError> {
-    let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
-    if user != 0 && user != rustix::process::geteuid().as_raw() {
-        return Err(DaemonError::Stranger(address.clone(), user));
-    }
-    Ok(())
 }
 
 fn ask(

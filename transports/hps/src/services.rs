@@ -4,7 +4,7 @@
 use crate::rail::Rail;
 use crate::retry::Retry;
 use lapis_adapters::channel::Address;
-use lapis_adapters::client::{Daemon, DaemonError, Greeted, SHOWING};
+use lapis_adapters::client::{Daemon, DaemonError, Greeted, Greeting, SHOWING};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Place;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Between two tries to reach a daemon after one has gone.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// For so long the daemon may take to hear that windows are closed: the task waits meanwhile.
+/// For so long a daemon may take to hear of closed windows: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
 
 /// News of the daemon.
@@ -36,10 +36,10 @@ pub(crate) struct Services {
     /// Kept when it has gone, for the matrix's last state.
     pub(crate) daemon: Daemon,
     gone: bool,
-    /// A new one, which has not answered yet. Nobody waits for it: it may hang.
-    greeted: Option<Greeted>,
     /// When a new one was looked for last.
     tried: Instant,
+    /// A new one that has not answered yet.
+    greeting: Option<Greeting>,
     /// The matrix's changes that this task has seen.
     seen: u64,
     /// When it is asked again what it has not answered.
@@ -52,8 +52,9 @@ impl Services {
     pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
         let daemon = Daemon::connect(&address)?;
         let (tried, process) = (Instant::now(), getpid());
-        let (retry, greeted) = (Retry::default(), None);
-        Ok(Self { address, key, daemon, gone: false, greeted, tried, seen: u64::MAX, retry, process })
+        let retry = Retry::default();
+        let greeting = None;
+        Ok(Self { address, key, daemon, gone: false, tried, greeting, seen: u64::MAX, retry, process })
     }
 
     /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
@@ -145,25 +146,6 @@ impl Services {
         self.daemon.within(QUICK, |daemon| places.iter().all(|place| is_heard(daemon.close(place))));
     }
 
-    /// A new daemon, if one has answered. Looks for one, and waits for nothing.
-    fn find(&mut self) -> Option<Daemon> {
-        if self.greeted.is_none() {
-            if self.tried.elapsed() < PAUSE {
-                return None;
-            }
-            self.tried = Instant::now();
-            self.greeted = Greeted::at_once(&self.address).ok();
-        }
-        // If it has gone as well, the next look finds out who follows.
-        match self.greeted.take()?.answer().ok()? {
-            Ok(daemon) => Some(daemon),
-            Err(greeted) => {
-                self.greeted = Some(greeted);
-                None
-            }
-        }
-    }
-
     /// Looks whether the daemon is there. Costs a system call; answers what is new.
     #[cold]
     pub(crate) fn look(&mut self, rails: &[Rail]) -> Option<News> {
@@ -198,18 +180,40 @@ impl Services {
             Err(e) => News::Lost(e.to_string()),
         })
     }
+
+    /// A new daemon, if one is there and has answered. Traffic goes on until it has: whoever has
+    /// the name may be stopped, or a stranger.
+    fn find(&mut self) -> Option<Daemon> {
+        if self.greeting.is_none() {
+            if self.tried.elapsed() < PAUSE {
+                return None;
+            }
+            self.tried = Instant::now();
+            self.greeting = Greeting::say(&self.address).ok();
+        }
+        match self.greeting.take()?.answered().ok()? {
+            Greeted::Daemon(daemon) => Some(daemon),
+            Greeted::Waiting(greeting) => {
+                self.greeting = Some(greeting);
+                None
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_adapters::channel::Channel;
     use lapis_adapters::listener::Listener;
+    use lapis_adapters::matrix::Writer;
+    use lapis_adapters::protocol::{Reply, VERSION};
     use lapis_nsd::{Options, Server, soft_adapters};
     use lapis_testing::Patience;
 
-    /// A task that has lost its daemon, and the daemon's address.
-    fn orphan(name: &str) -> (Services, Address) {
-        let address = Address::new(&format!("lapis-test-{name}-{}", std::process::id()));
+    /// Services whose daemon has gone, and the address at which the next one is looked for.
+    fn bereft(test: &str) -> (Services, Address) {
+        let address = Address::new(&format!("lapis-test-services-{test}-{}", std::process::id()));
         let adapters = soft_adapters(1, 1, 4).expect("possible");
         let options = Options { address: address.clone(), adapters, ..Options::default() };
         let daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
@@ -219,46 +223,51 @@ mod tests {
         (services, address)
     }
 
-    /// Looks at intervals at which every look tries anew; the processor time that they take is
-    /// nothing, but a wait would be seen.
-    #[track_caller]
-    fn looks_take_no_time(services: &mut Services) {
-        let mut took = Duration::ZERO;
-        for _ in 0..10 {
-            std::thread::sleep(PAUSE);
-            let begun = Instant::now();
-            assert!(services.look(&[]).is_none());
-            took += begun.elapsed();
-        }
-        // Once each was half a second.
-        assert!(took < Duration::from_secs(1), "{took:?}");
+    fn listen(address: &Address) -> Listener {
+        let listener = Listener::bind(address).expect("nobody listens");
+        listener.listen().expect("it is bound");
+        listener
     }
 
+    /// The one who takes its time is this thread: it answers when the task goes on.
     #[test]
-    fn a_daemon_that_does_not_answer_is_not_waited_for_and_taken_when_it_does() {
-        let (mut services, address) = orphan("services-slow");
-        // The next one listens, and takes its time.
-        let next = Listener::bind(&address).expect("nobody listens");
-        next.listen().expect("it is bound");
-        looks_take_no_time(&mut services);
-        drop(next);
-        let adapters = soft_adapters(1, 1, 4).expect("possible");
-        let options = Options { address, adapters, ..Options::default() };
-        let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
-        let mut patience = Patience::with_myself(Duration::from_secs(60));
-        while !matches!(services.look(&[]), Some(News::Back)) {
-            assert!(!patience.is_over(), "the new daemon is not found");
+    fn a_task_goes_on_while_the_next_daemon_takes_its_time_to_answer() {
+        let (mut services, address) = bereft("slow");
+        let next = listen(&address);
+        let client = loop {
+            assert!(services.look(&[]).is_none(), "it has not answered");
+            if let Some(client) = next.accept().expect("descriptors") {
+                break client;
+            }
+        };
+        let (mut bytes, mut fds) = ([0; 4096], Vec::new());
+        client.receive(&mut bytes, &mut fds, true).expect("a hello");
+        assert!(services.look(&[]).is_none(), "it has not answered yet");
+        let matrix = Writer::new().expect("memory");
+        let welcome = Reply::Welcome { version: VERSION, daemon: 1 };
+        client.send(&serde_json::to_vec(&welcome).expect("plain"), &[matrix.file()], true).expect("room");
+        assert!(matches!(services.look(&[]), Some(News::Back)));
+        assert!(next.accept().expect("descriptors").is_none(), "it was greeted once");
+    }
+
+    /// As the daemon's name may be a stranger's, who takes no clients.
+    #[test]
+    fn tries_of_a_daemon_whose_queue_is_full_take_no_time() {
+        const TRIES: u32 = 40;
+        let (mut services, address) = bereft("full");
+        let _next = listen(&address);
+        let connect = || Channel::connect(&address, Duration::from_millis(1)).ok();
+        let _queued: Vec<Channel> = std::iter::from_fn(connect).collect();
+        // Were each to last half a second, these would take 20.
+        let mut patience = Patience::with_myself(Duration::from_secs(10));
+        let (begun, mut tries) = (Instant::now(), 0);
+        while tries < TRIES {
+            let before = services.tried;
+            assert!(services.look(&[]).is_none());
+            tries += u32::from(services.tried != before);
+            assert!(!patience.is_over(), "{tries} tries took {:?}", begun.elapsed());
             std::thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    #[test]
-    fn who_listens_at_the_daemons_name_and_takes_no_clients_keeps_nobody_waiting() {
-        let (mut services, address) = orphan("services-full");
-        let stranger = Listener::bind(&address).expect("nobody listens");
-        stranger.listen().expect("it is bound");
-        let queued: Vec<_> = std::iter::from_fn(|| Greeted::at_once(&address).ok()).collect();
-        looks_take_no_time(&mut services);
-        drop(queued);
+        assert!(begun.elapsed() >= (TRIES - 1) * PAUSE, "{:?}", begun.elapsed());
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::VERSION;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 #[test]
