@@ -13,7 +13,7 @@ use crate::rail::Rail;
 use crate::services::Services;
 use crate::shared::{Identity, Inbox, Shared};
 use crate::waiter::Notifier;
-use lapis_adapters::client::DaemonError;
+use lapis_adapters::client::{DaemonError, SHOWING};
 use lapis_adapters::eth::Wire;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::key::Key;
@@ -351,10 +351,15 @@ impl Held {
 
     /// The windows of which the first context tells the next daemon.
     pub(crate) fn hold_again(&self, services: &Services) {
-        for place in &self.own {
-            // Whoever has it open may have shown it already; then it is not free.
-            let _ = services.daemon.hold(&place.adapter, Some(place.window));
-        }
+        services.daemon.within(SHOWING, |daemon| {
+            for place in &self.own {
+                // Whoever has it open may have shown it already; then it is not free.
+                let held = daemon.hold(&place.adapter, Some(place.window));
+                if matches!(held, Err(DaemonError::Silent(..))) {
+                    break;
+                }
+            }
+        });
     }
 
     /// What is held at present, for people.

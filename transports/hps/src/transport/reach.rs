@@ -9,7 +9,7 @@ use crate::rail::Rail;
 use crate::services::Services;
 use crate::way::{Link, Together, Way, Wire};
 use crate::windows::refused;
-use lapis_adapters::client::DaemonError;
+use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::{Host, PeerId, TransportError};
@@ -23,6 +23,9 @@ const BESIDE: Duration = Duration::from_millis(1500);
 
 /// The same for the successor of a peer: this task's other traffic stands still meanwhile.
 const AMID: Duration = Duration::from_millis(20);
+
+/// For so long the daemon may take to say what the window of such a successor is. Core asks again.
+const ATTACH: Duration = Duration::from_millis(500);
 
 /// How long neighbours are waited for: `is_amid` other traffic, and where a way `is_found` already.
 fn patience(is_amid: bool, is_found: bool) -> Duration {
@@ -154,16 +157,26 @@ impl Hps {
             let wire = Wire { template, found: false, address, port: number, theirs, room, together };
             return Ok(Link::Wire(wire));
         }
-        let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
+        // Contexts that share the windows go on.
+        drop(rails);
+        let attach = |daemon: &Daemon| daemon.attach(&entry.place, self.services.key);
+        let daemon = &self.services.daemon;
+        let parts = if self.is_amid() { daemon.within(ATTACH, attach) } else { attach(daemon) };
+        let parts = parts.map_err(refused)?;
         let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
         Ok(Link::Memory(Sender::open(parts, self.limits).map_err(text)?))
+    }
+
+    /// Whether a peer is connected amid this task's other traffic, which stands still meanwhile.
+    fn is_amid(&self) -> bool {
+        // Core polls when all peers are connected.
+        self.polls != 0
     }
 
     /// Finds the next hops of ways to a peer. At the start of a job one way has to be found. Those
     /// that are not are left out until their next hops answer.
     pub(super) fn find_hops(&mut self, peer: PeerId, ways: &mut [Way]) -> Result<(), TransportError> {
-        // Core polls when all peers are connected.
-        let is_amid = self.polls != 0;
+        let is_amid = self.is_amid();
         let begun = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
@@ -194,18 +207,20 @@ impl Hps {
     /// Finds a way's next hop, or says why there is none.
     fn find_hop(&self, way: &mut Way, is_amid: bool) -> Result<(), Missing> {
         let Link::Wire(wire) = &mut way.link else { return Ok(()) };
-        let rails = self.rails.look();
-        let Rail { entry, port: Some(port), .. } = &rails[way.rail] else { return Ok(()) };
-        let (adapter, address) = (&entry.place.adapter, wire.address);
+        // Contexts that share the windows go on.
+        let adapter = self.rails.look()[way.rail].entry.place.adapter.clone();
+        let address = wire.address;
         let hop = if is_amid {
-            self.services.hop_within(AMID, adapter, address)
+            self.services.hop_within(AMID, &adapter, address)
         } else {
-            self.services.hop(adapter, address)
+            self.services.hop(&adapter, address)
         };
         let missing =
             |why, is_hopeless, is_unanswered| Missing { rail: way.rail, why, is_hopeless, is_unanswered };
         match hop {
             Ok(Some(hop)) => {
+                let rails = self.rails.look();
+                let Some(port) = &rails[way.rail].port else { return Ok(()) };
                 (wire.template, wire.found) = (port.template(hop, address, wire.port), true);
                 Ok(())
             }
