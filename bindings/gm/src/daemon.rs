@@ -137,6 +137,9 @@ impl Registration {
         if std::mem::replace(&mut current.is_over, true) {
             return;
         }
+        // Before the port can be opened anew, so that nobody takes the next one for this one. The
+        // daemon marks those of processes that were killed, a moment after their end.
+        self.opened.parts.mark_closed();
         if let Err(e) = current.daemon.close(&self.opened.place) {
             tracing::debug!(target: "lapis::gm", "gm_close: {e}");
         }

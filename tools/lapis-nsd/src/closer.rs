@@ -1,17 +1,37 @@
-//! Closes what clients have passed, their connections, and the memory of their windows.
+//! Closes what clients have passed, their connections, and their windows.
 //!
 //! To close a descriptor may take as long as the one who made it likes, as with a socket of his
 //! that is to linger, and the memory of a large file takes a while to be freed. Such descriptors
-//! may wait in the queue of a connection, too. So each user has a thread of his own as long as
+//! may wait in the queue of a connection, too. To mark a window's memory as closed takes as long as
+//! its owner has the kernel work at it (fallocate). So each user has a thread of his own as long as
 //! there is something of his to close, and [`Closer::waiting`] says how much that is.
 
+use lapis_adapters::soft::Parts;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
+/// What nobody needs any more.
+#[derive(Debug)]
+pub enum Unused {
+    /// It is to be closed.
+    Descriptor(OwnedFd),
+    /// A window, whose senders are to be told before.
+    Window(Parts),
+}
+
+impl Unused {
+    fn close(self) {
+        if let Self::Window(parts) = &self {
+            parts.mark_closed();
+        }
+        drop(self);
+    }
+}
+
 /// What is to be closed at once: it counts as one.
-type Item = Vec<OwnedFd>;
+type Item = Vec<Unused>;
 
 /// What a user has to have closed. It is there as long as there is something.
 #[derive(Default)]
@@ -33,13 +53,13 @@ fn lock(users: &Users) -> MutexGuard<'_, HashMap<u32, User>> {
 
 impl Closer {
     /// Closes these some time. They count as one thing of the user's.
-    pub(crate) fn close(&self, user: u32, fds: Vec<OwnedFd>) {
-        if fds.is_empty() {
+    pub(crate) fn close(&self, user: u32, item: Item) {
+        if item.is_empty() {
             return;
         }
         let mut users = lock(&self.0);
         let theirs = users.entry(user).or_default();
-        theirs.waiting.push_back(fds);
+        theirs.waiting.push_back(item);
         if !theirs.has_thread {
             let all = Arc::clone(&self.0);
             let builder = Builder::new().name("lapis-nsd-close".to_owned());
@@ -64,13 +84,16 @@ fn close_all_of(users: &Users, user: u32) {
         item
     };
     while let Some(item) = next() {
-        drop(item);
+        item.into_iter().for_each(Unused::close);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_adapters::fifo::Geometry;
+    use lapis_adapters::soft::Sender;
+    use lapis_copies::Copies;
     use lapis_testing::Patience;
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
@@ -105,12 +128,12 @@ mod tests {
     fn who_takes_long_to_close_keeps_nobody_but_himself_waiting() {
         let closer = Closer::default();
         let (slow, far) = lingering();
-        closer.close(ANN, vec![slow]);
+        closer.close(ANN, vec![Unused::Descriptor(slow)]);
         // Ann's thread is at it before something of Bob's comes.
         until("nobody closes", || lock(&closer.0).get(&ANN).is_some_and(|ann| ann.waiting.is_empty()));
         let [(mut anns, hers), (mut bobs, his)] = [(); 2].map(|()| UnixStream::pair().expect("two sockets"));
-        closer.close(ANN, vec![hers.into()]);
-        closer.close(BOB, vec![his.into()]);
+        closer.close(ANN, vec![Unused::Descriptor(hers.into())]);
+        closer.close(BOB, vec![Unused::Descriptor(his.into())]);
         bobs.set_read_timeout(Some(LONG)).expect("can be set");
         assert_eq!(bobs.read(&mut [0]).expect("the end"), 0);
         until("Bob's thread stays", || closer.waiting(BOB) == 0);
@@ -120,5 +143,16 @@ mod tests {
         drop(far);
         until("Ann's are never closed", || closer.waiting(ANN) == 0);
         assert_eq!(anns.read(&mut [0]).expect("the end"), 0);
+    }
+
+    /// The senders of a window that was closed hear of it.
+    #[test]
+    fn windows_are_marked_before_they_are_closed() {
+        let geometry = Geometry { slots: 16, chunks: 16, chunk: 1024, lanes: 0 };
+        let parts = Parts::make("test", geometry).expect("memory");
+        let sender = Sender::open(parts.try_clone().expect("descriptors"), Copies::USUAL).expect("maps");
+        assert!(!sender.fifo().is_closed());
+        Closer::default().close(ANN, vec![Unused::Window(parts)]);
+        until("it is not marked", || sender.fifo().is_closed());
     }
 }

@@ -13,7 +13,7 @@
 //! | `ports.rs` | GM's nodes and ports |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
-//! | `closer.rs` | closes what clients have passed, their connections, and memory of windows |
+//! | `closer.rs` | closes what clients have passed, their connections, and their windows |
 //! | `process.rs` | the process behind a connection, and its end |
 //! | `youth.rs` | how long a daemon does not know what tasks of one before it have |
 //! | `shares.rs` | how much one user may take |
@@ -34,6 +34,7 @@ mod youth;
 
 pub use adapters::{AdapterSpec, EthMode, eth_adapters, soft_adapters};
 pub use caller::Caller;
+pub use closer::Unused;
 pub use conversation::{Answer, Conversation};
 pub use process::Process;
 pub use server::{Handle, Options, Server};

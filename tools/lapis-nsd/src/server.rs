@@ -2,7 +2,7 @@
 
 use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
-use crate::closer::Closer;
+use crate::closer::{Closer, Unused};
 use crate::conversation::Conversation;
 use crate::eth::netlink::{Heard, News};
 use crate::process::Process;
@@ -293,14 +293,16 @@ impl Server {
             drop(channel.hang_up());
         } else if let Some(connection) = channel.hang_up_and_close() {
             // The kernel lets a user have only so many descriptors under way (RLIMIT_NOFILE).
-            self.closer.close(user, vec![connection]);
+            self.closer.close(user, vec![Unused::Descriptor(connection)]);
         }
     }
 
     fn hear(&mut self, number: u64, hung_up: bool) {
         let Some(client) = self.clients.get_mut(&number) else { return };
         let user = client.conversation.caller().user;
-        let close_each = |fds: Vec<OwnedFd>| fds.into_iter().for_each(|fd| self.closer.close(user, vec![fd]));
+        let close_each = |fds: Vec<OwnedFd>| {
+            fds.into_iter().for_each(|fd| self.closer.close(user, vec![Unused::Descriptor(fd)]));
+        };
         if self.closer.waiting(user) >= UNCLOSED_OF_A_USER {
             return self.let_go(number);
         }
@@ -335,7 +337,7 @@ impl Server {
             }
             self.tables.gone(number, client.process.filter(|process| !process.has_ended()));
             let mut unused = self.tables.take_unused();
-            unused.push(client.channel.hang_up());
+            unused.push(Unused::Descriptor(client.channel.hang_up()));
             self.closer.close(client.conversation.caller().user, unused);
         }
     }

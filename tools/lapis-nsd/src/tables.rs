@@ -17,6 +17,7 @@ mod reservations;
 
 use crate::adapters::AdapterSpec;
 use crate::caller::Caller;
+use crate::closer::Unused;
 use crate::ports::{NewPort, Ports};
 use crate::process::Process;
 use crate::remote_daemons::RemoteDaemons;
@@ -58,7 +59,7 @@ pub struct Tables {
     users: Users,
     youth: Youth,
     /// What nobody needs any more.
-    unused: Vec<OwnedFd>,
+    unused: Vec<Unused>,
 }
 
 impl Tables {
@@ -141,10 +142,9 @@ impl Tables {
         self.cards.iter().map(|card| card.windows.len()).sum()
     }
 
-    /// Descriptors that the last request, or the last client that has gone, has left: memory of
-    /// windows, which takes time to be freed, and what was passed in vain. They are the caller's
-    /// to close.
-    pub fn take_unused(&mut self) -> Vec<OwnedFd> {
+    /// What the last request, or the last client that has gone, has left: windows, whose memory
+    /// takes time to be marked and freed, and what was passed in vain. It is the caller's to close.
+    pub fn take_unused(&mut self) -> Vec<Unused> {
         std::mem::take(&mut self.unused)
     }
 
@@ -156,8 +156,7 @@ impl Tables {
             let interface = &mut card.interface;
             card.windows.retain(|number, entry| {
                 if let Some(open) = entry.open.take_if(|open| open.client == client) {
-                    open.parts.mark_closed();
-                    unused.extend([open.parts.memory, open.parts.bell]);
+                    unused.push(Unused::Window(open.parts));
                     if let Some((interface, _)) = interface {
                         interface.close(*number, lives.clone());
                     }
@@ -205,7 +204,7 @@ impl Tables {
             Request::Nodes { from } => Ok((self.nodes(from), Vec::new())),
             Request::Set { adapter, up } => self.set(caller, &adapter, up),
         };
-        self.unused.append(&mut fds);
+        self.unused.extend(fds.into_iter().map(Unused::Descriptor));
         answer.unwrap_or_else(|(why, text)| (Reply::Refused { why, text }, Vec::new()))
     }
 
@@ -375,8 +374,7 @@ impl Tables {
             interface.close(place.window, None);
         }
         if let Some(open) = closed {
-            open.parts.mark_closed();
-            self.unused.extend([open.parts.memory, open.parts.bell]);
+            self.unused.push(Unused::Window(open.parts));
         }
         self.after_closing();
         self.ports.closed(place);

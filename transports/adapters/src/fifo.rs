@@ -156,6 +156,27 @@ pub struct Control {
 /// Where in a FIFO's memory the word lies that the daemon sets when the window is closed.
 pub const CLOSED_AT: usize = std::mem::offset_of!(Control, closed);
 
+/// So many bytes of a FIFO's memory have what [`counts`] finds.
+#[cfg(not(loom))]
+pub(crate) const COUNTED: usize = size_of::<Control>();
+
+/// What the owner took out so far, what senders gave up, and the owner's notes, in a copy of a
+/// FIFO's first bytes. Whoever reads these, and does not map them, waits for nobody: the kernel
+/// keeps those who touch a page waiting while it frees others around it.
+#[cfg(not(loom))]
+pub(crate) fn counts(bytes: &[u8; COUNTED]) -> (u64, u64, [u64; NOTES]) {
+    let word = |at: usize| {
+        let word = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        word.map_or(0, |word| u64::from_ne_bytes(*word))
+    };
+    let notes = std::mem::offset_of!(Control, notes);
+    (
+        word(std::mem::offset_of!(Control, tail)),
+        word(std::mem::offset_of!(Control, refused)),
+        std::array::from_fn(|n| word(notes + 8 * n)),
+    )
+}
+
 /// A slot.
 #[repr(C, align(64))]
 pub struct Slot {
@@ -238,19 +259,6 @@ impl Places {
     fn slot(&self, position: u64) -> *const Slot {
         // Masked, so that it lies within the slots.
         self.slots.wrapping_add(position as usize & (self.geometry.slots as usize - 1))
-    }
-
-    /// Datagrams that the owner took out so far, those that senders gave up, and the owner's notes.
-    ///
-    /// # Safety
-    /// The FIFO is alive.
-    #[cfg(not(loom))]
-    pub(crate) unsafe fn counts(&self) -> (u64, u64, [u64; NOTES]) {
-        use lapis_core::sync::Ordering::Relaxed;
-        // SAFETY: the caller's promise.
-        let control = unsafe { &*self.control };
-        let notes = std::array::from_fn(|at| control.notes.0[at].load(Relaxed));
-        (control.tail.0.load(Relaxed), control.refused.0.load(Relaxed), notes)
     }
 
     /// The word of a position's slot.

@@ -38,7 +38,8 @@ impl Parts {
     }
 
     /// Tells all who have a sending end that the window is closed. Nothing is told if the memory
-    /// can't be written; senders then hear nothing from the window, and ask.
+    /// can't be written; senders then hear nothing from the window, and ask. It takes as long as
+    /// whoever else has the memory makes the kernel allocate or free pages of it.
     pub fn mark_closed(&self) {
         let _ = rustix::io::pwrite(&self.memory, &1u32.to_ne_bytes(), fifo::CLOSED_AT as u64);
     }
@@ -56,9 +57,9 @@ impl Parts {
     /// # Errors
     /// These are not a window's parts.
     pub fn counts(&self) -> io::Result<(u64, u64, [u64; NOTES])> {
-        let memory = self.map()?;
-        // SAFETY: the geometry is sound, and the memory has its length.
-        Ok(unsafe { self.geometry.places(memory.base()).counts() })
+        let mut bytes = [0; fifo::COUNTED];
+        let len = rustix::io::pread(&self.memory, &mut bytes, 0)?;
+        if len < bytes.len() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(fifo::counts(&bytes)) }
     }
 
     fn map(&self) -> io::Result<memory::Memory> {
