@@ -296,7 +296,8 @@ impl Tables {
                 format!("window {number} of {adapter} can't be made: the daemon's system says {e}"),
             )
         };
-        let parts = Parts::make("lapis-window", card.spec.geometry).map_err(short)?;
+        let place = Place { adapter: adapter.to_owned(), window: number };
+        let parts = Parts::make_for(&place, card.spec.geometry).map_err(short)?;
         let theirs = parts.try_clone().map_err(short)?;
         let geometry = parts.geometry;
         let mut fds = vec![theirs.memory, theirs.bell];
@@ -332,9 +333,15 @@ impl Tables {
             return Err(malformed(format!("a window has two descriptors, not {count}")));
         };
         let parts = Parts { memory, bell, geometry };
-        if let Err(e) = parts.check() {
+        let wrong = match parts.check() {
+            Err(e) => Some(format!("that is no window: {e}")),
+            // A stranger's memory would take the place of what its task still has to show.
+            Ok(()) if !parts.are_for(place) => Some(format!("no daemon has made that for {place}")),
+            Ok(()) => None,
+        };
+        if let Some(text) = wrong {
             fds.extend([parts.memory, parts.bell]);
-            return Err(malformed(format!("that is no window: {e}")));
+            return Err(malformed(text));
         }
         if let Some((interface, _)) = &mut card.interface {
             interface.resume(place.window);

@@ -3,10 +3,14 @@
 use crate::bell::Bell;
 use crate::fifo::{Found, Geometry, NOTES, Outcome};
 use crate::lanes::{Incoming, Outgoing, Sent};
+use crate::protocol::Place;
 use crate::{fifo, memory};
 use lapis_copies::Copies;
+use rustix::fs::fstat;
+use rustix::process::geteuid;
+use std::fs::read_link;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// What a window of a soft adapter is made of, as its owner and its senders get it.
 #[derive(Debug)]
@@ -27,6 +31,23 @@ impl Parts {
     pub fn make(name: &str, geometry: Geometry) -> io::Result<Self> {
         let memory = memory::sealed(name, geometry.bytes())?;
         Ok(Self { memory, bell: Bell::new()?.into_fd(), geometry })
+    }
+
+    /// The same for the window of a place: its memory can be told from that of others.
+    ///
+    /// # Errors
+    /// As for [`make`](Self::make).
+    pub fn make_for(place: &Place, geometry: Geometry) -> io::Result<Self> {
+        Self::make(&name_for(place), geometry)
+    }
+
+    /// Whether a process of this user has [made the memory for](Self::make_for) this place. Nobody can
+    /// change its owner or its name.
+    pub fn are_for(&self, place: &Place) -> bool {
+        let is_ours = fstat(&self.memory).is_ok_and(|file| file.st_uid == geteuid().as_raw());
+        let name = format!("/memfd:{} (deleted)", name_for(place));
+        let link = read_link(format!("/proc/self/fd/{}", self.memory.as_raw_fd()));
+        is_ours && link.is_ok_and(|link| link.as_os_str() == &*name)
     }
 
     /// The same for another holder.
@@ -69,6 +90,11 @@ impl Parts {
         }
         memory::Memory::map(&self.memory, self.geometry.bytes())
     }
+}
+
+/// What the memory of a place's window is called.
+fn name_for(place: &Place) -> String {
+    format!("lapis-window {place}")
 }
 
 /// A window, as its owner sees it.

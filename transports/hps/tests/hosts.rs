@@ -304,7 +304,7 @@ fn a_task_whose_window_was_given_away_hears_of_neighbours() {
     hosts.start(0).expect("what runs there is no error");
     let taker = hosts.client(0);
     let place = Place { adapter: "sn0".to_owned(), window: 0 };
-    let parts = Parts::make("test", Geometry::default()).expect("memory");
+    let parts = Parts::make_for(&place, Geometry::default()).expect("memory");
     taker.adopt(&place, Key::of_text("somebody else"), &parts).expect("its task is stopped");
     let change =
         |number| assert!(hosts.spaces[1].ip(&format!("link set r0 address 02:00:00:00:09:0{number}")));

@@ -7,8 +7,8 @@ use lapis_adapters::protocol::{Place, Reply, Why};
 
 impl Tables {
     /// Keeps a window for a user: until it is released, or while the caller is connected if it is
-    /// `held`. Reservations come after the windows that tasks have already; but a task may hold a
-    /// window again that it had held before.
+    /// `held`. Reservations come after the windows that tasks have already; but a task may hold
+    /// windows again that it had held before, as many as it has shown.
     pub(super) fn reserve(
         &mut self,
         caller: Caller,
@@ -16,7 +16,7 @@ impl Tables {
         window: Option<u32>,
         held: bool,
     ) -> Answer {
-        let is_again = held && window.is_some();
+        let is_again = held && window.is_some() && self.has_shown_more_than_it_holds(caller);
         let (share, grown_up) = (self.share_of(caller), self.grown_up());
         let card = self.card_for(caller, adapter)?;
         if !is_again {
@@ -42,6 +42,14 @@ impl Tables {
         let entry = Entry { user: caller.user, reserved: true, holder, loaded: None, open: None };
         card.windows.insert(number, entry);
         Ok((Reply::Reserved { window: number }, Vec::new()))
+    }
+
+    /// Whether more windows are open over a connection than are held over it.
+    fn has_shown_more_than_it_holds(&self, caller: Caller) -> bool {
+        let entries = || self.cards.iter().flat_map(|card| card.windows.values());
+        let is_open = |entry: &&Entry| entry.open.as_ref().is_some_and(|open| open.client == caller.client);
+        let is_held = |entry: &&Entry| entry.holder == Some(caller.client);
+        entries().filter(is_open).count() > entries().filter(is_held).count()
     }
 
     /// The entry of a window that this caller has reserved.

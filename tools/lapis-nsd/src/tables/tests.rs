@@ -246,6 +246,7 @@ fn a_young_daemon_gives_no_windows_that_tasks_may_have_already() {
     let (mut before, mut after) = (tables(), tables());
     let (ann, bob) = (caller(1, ANN), caller(2, BOB));
     let (number, parts) = open(&mut before, ann, None, "a").expect("free");
+    let (other, others) = open(&mut before, ann, None, "a").expect("free");
     let hour = Duration::from_secs(3600);
     after.be_young(hour);
     let reserve = |window, held| Request::Reserve { adapter: "sn0".to_owned(), window, held };
@@ -256,11 +257,32 @@ fn a_young_daemon_gives_no_windows_that_tasks_may_have_already() {
     }
     // Whoever looks for a window that is not known yet asks again.
     assert_eq!(done(&mut after, caller(3, ANN), attach("a", number)), Err(Why::Soon));
-    // What was held for another context is held again, and may be shown by that one.
-    assert_eq!(done(&mut after, caller(3, ANN), reserve(Some(number), true)), Ok(()));
-    let adopt = Request::Adopt { place: place(number), key: Key::of_text("a"), geometry: parts.geometry };
-    let fds = vec![parts.memory, parts.bell];
-    assert_eq!(after.handle(ann, adopt, fds).0, Reply::Done);
+    let adopt = |window, parts: &Parts| {
+        let parts = parts.try_clone().expect("descriptors");
+        let (place, key) = (place(window), Key::of_text("a"));
+        (Request::Adopt { place, key, geometry: parts.geometry }, vec![parts.memory, parts.bell])
+    };
+    let mut show = |who, window, parts| {
+        let (request, fds) = adopt(window, parts);
+        after.handle(who, request, fds).0
+    };
+    // Memory of one's own, or of another window, shows nothing.
+    let own = Parts::make("lapis-window", parts.geometry).expect("memory");
+    for (window, parts) in [(number, &own), (number + 1, &parts)] {
+        let answer = show(bob, window, parts);
+        assert!(matches!(answer, Reply::Refused { why: Why::Malformed, .. }), "{answer:?}");
+    }
+    // Who has shown a window may hold another one again; who has not might take one that its task
+    // has still to show.
+    let first = caller(3, ANN);
+    assert_eq!(show(first, other, &others), Reply::Done);
+    let hold = reserve(Some(number), true);
+    assert_eq!(done(&mut after, bob, hold.clone()), Err(Why::Soon));
+    assert_eq!(done(&mut after, first, hold), Ok(()));
+    assert_eq!(done(&mut after, first, reserve(Some(7), true)), Err(Why::Soon), "more than it shows");
+    // What is held for another context may be shown by that one.
+    let (request, fds) = adopt(number, &parts);
+    assert_eq!(after.handle(ann, request, fds).0, Reply::Done);
     assert_eq!(done(&mut after, caller(3, ANN), attach("a", number)), Ok(()));
     after.be_young(Duration::ZERO);
     assert_ne!(open(&mut after, bob, None, "b").expect("another one").0, number);
