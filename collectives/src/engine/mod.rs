@@ -261,9 +261,10 @@ impl Engine {
         inner.active.retain(|(_, team)| *team != members);
         // SAFETY: it came from a box, and the caller promises that this is the end.
         let members = unsafe { Box::from_raw(members.as_ptr()) };
-        if let Found::Looking(search) = members.memory.found {
-            // The team was over before it ended. Data for it may still arrive.
-            std::mem::forget(search);
+        if let Found::Looking(_) = members.memory.found {
+            // The team was over before it ended. Data for it may still arrive, and another thread,
+            // or a call further out on this one, may be taking its steps: all of it stays.
+            std::mem::forget(members);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::arrivals::long_length;
 use super::op::{Act, State};
 use super::wire::{HEADER, Header, Kind};
-use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED, SPARE};
+use super::{Care, EAGER, Engine, HANDLER, Letter, Members, Op, PACKED, SPARE};
 use crate::error::{Cause, CollectiveError, lost};
 use lapis_core::message::{AmSend, Short};
 use lapis_core::{Context, Error, Notify, Source};
@@ -87,6 +87,7 @@ impl Engine {
             self.take_steps(context, team, op);
             (*op).advancing = false;
             self.find_failure(context, team, op);
+            self.tell_failure(context, team, op);
             self.end_if_settled(context, team, op);
         }
     }
@@ -146,18 +147,31 @@ impl Engine {
         }
     }
 
-    /// Tells the others of a failure, and ends an operation that is complete or has failed, once
-    /// nobody uses its memory any more.
+    /// Tells the others of a failure.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn tell_failure(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; fields are used one by one.
+        unsafe {
+            if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
+                // Messages may wait for room, and what arrives meanwhile, or another thread, must
+                // not end it: whoever has it would free it.
+                (*op).advancing = true;
+                self.answer_early(context, team, op);
+                self.spread(context, team, cause, self.call_of(team, op), None);
+                (*op).advancing = false;
+            }
+        }
+    }
+
+    /// Ends an operation that is complete or has failed, once nobody uses its memory any more.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
     unsafe fn end_if_settled(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
         // SAFETY: the caller's promise; fields are used one by one.
         unsafe {
-            if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
-                self.answer_early(context, team, op);
-                self.spread(context, team, cause, self.call_of(team, op), None);
-            }
             let ended = (*op).is_done() || (*op).failure.is_some();
             if ended && self.settled(context, op) {
                 self.finish(context, team, op);
@@ -198,7 +212,6 @@ impl Engine {
             } else {
                 (&mut *op).take_input_back(context.task());
             }
-            (*op).running = false;
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
             if (&(*op).rounds).is_some() {
                 self.leave_line(team, op);
@@ -206,12 +219,19 @@ impl Engine {
             if !(&(*team.as_ptr()).early).is_empty() {
                 self.clear_early(context, team, (*op).number, Some((*op).signature));
             }
-            if let Some(waker) = (*op).waker.take() {
+            let (waker, ending) = ((*op).waker.take(), (*op).ending.take());
+            let failure = if ending.is_some() { (*op).failure.take() } else { None };
+            if (*op).failure.is_some() && (*op).care == Care::Wait {
+                // Who waits for it has slept while another thread told the members.
+                context.wake();
+            }
+            // The last use of it here: whoever has it may free it. Before, messages may have waited
+            // for room.
+            (*op).running = false;
+            if let Some(waker) = waker {
                 waker.wake();
             }
-            if let Some(ending) = (*op).ending.take() {
-                let failure = (*op).failure.take();
-                // It may free the operation: the last use of it here.
+            if let Some(ending) = ending {
                 ending(context, failure.map_or(Ok(()), Err));
             }
         }

@@ -1,9 +1,12 @@
 //! What a team keeps, and what it asks.
 
-use super::{Engine, Held, Members};
-use crate::board::tests::support::{Settings, Stage, UDP, job};
-use crate::{Call, Combine, Operator, Team};
-use lapis_core::Context;
+use super::wire::{Header, Kind};
+use super::{Engine, HANDLER, Held, Members};
+use crate::board::tests::support::{SHM, Settings, Stage, UDP, job};
+use crate::error::Cause;
+use crate::{By, Call, Combine, Operator, Signature, Team, Type};
+use lapis_core::message::Short;
+use lapis_core::{Context, Delivery, HandlerId};
 
 /// Something of a team, which is looked at under the lock.
 fn of<R>(team: &Team, look: impl FnOnce(&Members) -> R) -> R {
@@ -159,5 +162,70 @@ fn operations_that_are_kept_have_little_memory() {
         let kept = unsafe { &*team.0.kept.get() };
         let bytes: usize = kept.iter().map(|(_, op)| op.holds()).sum();
         assert!(bytes <= 15 << 20 && !kept.is_empty(), "{bytes} bytes of {} operations", kept.len());
+    });
+}
+
+/// A message of a test, whose arrival is all that matters.
+const SIGN: HandlerId = HandlerId(7);
+
+/// Task 0 tells of a failure while the way to task 1 is full, and so takes in what task 2 has to
+/// tell of the same one.
+#[test]
+fn a_call_that_fails_ends_when_all_have_been_told() {
+    let (stage, ended, early) = (Stage::default(), Stage::default(), Stage::default());
+    job(3, SHM, move |context| {
+        let (arrives, is_ended, is_early) = (stage.clone(), ended.clone(), early.clone());
+        let sign = move |_: &Context, _: &lapis_core::Incoming<'_>| {
+            if is_ended.is_reached(1) {
+                is_early.reach(1);
+            }
+            arrives.reach(3);
+            Delivery::bury()
+        };
+        context.set_handler(SIGN, sign).unwrap();
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        let (engine, members) = (Engine::of(context).unwrap(), team.0.members);
+        match context.task() {
+            0 => {
+                let (op, key) = team.prepare(&Call::Barrier, Type::U8, By::Nothing).unwrap();
+                let (ended, then) = (ended.clone(), ended.clone());
+                // SAFETY: a barrier has no buffers; nobody else has it.
+                unsafe {
+                    team.begin(&Call::Barrier, op, std::ptr::null(), std::ptr::null_mut());
+                    team.let_go(op, key, move |_, _| then.reach(1));
+                }
+                let id = of(&team, |members| members.id);
+                let nudge = Header { team: id, number: 0, kind: Kind::Nudge, tag: 0, signature: 0 }.bytes();
+                // SAFETY: the bytes are copied before the call returns.
+                while unsafe { context.try_send_short(&Short::plain(1, HANDLER, &nudge)) } {}
+                stage.reach(1);
+                stage.wait_for(2);
+                {
+                    let _held = Held::new(context);
+                    // SAFETY: the lock is held; the operation has not ended.
+                    unsafe {
+                        (*op.as_ptr()).failure = Some(Cause::Gone(1).error());
+                        engine.advance_all(context);
+                    }
+                }
+                context.wait_until(|| ended.is_reached(1)).unwrap();
+                assert!(!early.is_reached(1), "it ended while others were told");
+            }
+            1 => stage.wait_for(3),
+            _ => {
+                stage.wait_for(1);
+                {
+                    let _held = Held::new(context);
+                    // SAFETY: the lock is held; the team lives.
+                    unsafe { engine.spread(context, members, Cause::Gone(1), (0, Signature(0)), None) };
+                }
+                // SAFETY: the bytes are copied before the call returns.
+                while !unsafe { context.try_send_short(&Short::plain(0, SIGN.0.into(), &[0; 8])) } {
+                    context.progress().unwrap();
+                }
+                stage.reach(2);
+            }
+        }
     });
 }

@@ -126,7 +126,7 @@ impl Engine {
                 return true;
             }
             if (*op).failure.is_some() {
-                return self.settled(context, op);
+                return !(*op).advancing && self.settled(context, op);
             }
             if goes_on || !(&(*op).granted).is_empty() || (*team.as_ptr()).over.is_some() {
                 return true;
