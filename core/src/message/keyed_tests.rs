@@ -122,7 +122,7 @@ fn bring(context: &Context, header: Header) {
 fn a_key_is_taken_back_from_a_task_that_has_purged_and_resumed_its_owner_when_that_task_has_dropped_it() {
     let context = two_tasks::context_over(linked::table());
     context.set_timeout(Duration::from_secs(60));
-    let mut memory = vec![0u8; 64];
+    let mut memory = [0u8; 64];
     // SAFETY: nobody else uses the memory, which stays until the region is dropped.
     let given = unsafe { context.register(NonNull::from(&mut memory[..]).cast(), 64) }.unwrap();
     bring(&context, Header::new(Kind::Regions, 0, 0));
