@@ -7,7 +7,7 @@
 use crate::failure::Outcome;
 use crate::vector::layout::reserved;
 use lapis_core::Context;
-use lapis_core::message::{Gather, Source};
+use lapis_core::message::{Gather, Share, Source};
 
 /// What a message has by two counts.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub(crate) unsafe fn covered(context: &Context, counts: Counts, source: Source) 
             bytes.resize(len as usize, 0);
             // SAFETY: the caller's promise.
             unsafe { layout.read(0, &mut bytes) };
-            Ok(Source::Gather(Box::new(Bytes { bytes, atom: layout.atom() }), len))
+            Ok(Source::Gather(Box::new(Bytes { bytes, atom: layout.atom(), share: layout.share() }), len))
         }
         source => Ok(source),
     }
@@ -43,6 +43,8 @@ pub(crate) struct Bytes {
     pub(crate) bytes: Vec<u8>,
     /// So many are not to be separated.
     pub(crate) atom: u64,
+    /// What of them is the program's.
+    pub(crate) share: Share,
 }
 
 impl Gather for Bytes {
@@ -53,5 +55,9 @@ impl Gather for Bytes {
 
     fn atom(&self) -> u64 {
         self.atom
+    }
+
+    fn share(&self) -> Share {
+        self.share
     }
 }

@@ -54,6 +54,29 @@ pub enum Source {
     Gather(Box<dyn Gather>, u64),
 }
 
+/// What of an outgoing message is the program's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// All of it.
+    #[default]
+    All,
+    /// The message, and its data behind so many bytes that an interface has put before them.
+    Behind(u64),
+    /// Nothing: an interface asks the target for something that the program will hear of.
+    Nothing,
+}
+
+impl Share {
+    /// How many of `len` bytes from `position` on are not the program's.
+    pub(crate) fn control(self, position: u64, len: u64) -> u64 {
+        match self {
+            Self::All => 0,
+            Self::Behind(before) => before.saturating_sub(position).min(len),
+            Self::Nothing => len,
+        }
+    }
+}
+
 /// A layout that outgoing bytes are read from, restartable at any position.
 pub trait Gather: Send {
     /// Fills `out` with the bytes from `position` on. Must make no calls to Lapis: `out` may be a
@@ -75,6 +98,12 @@ pub trait Gather: Send {
     fn local(&self) -> Option<&dyn Any> {
         None
     }
+
+    /// What of the message counts as the program's: the rest is not in the statistics. Always the
+    /// same.
+    fn share(&self) -> Share {
+        Share::All
+    }
 }
 
 /// Layouts of several kinds beside each other.
@@ -90,6 +119,10 @@ impl<L: Gather + ?Sized> Gather for Box<L> {
 
     fn local(&self) -> Option<&dyn Any> {
         (**self).local()
+    }
+
+    fn share(&self) -> Share {
+        (**self).share()
     }
 }
 

@@ -4,7 +4,7 @@
 //! promise that the memory they name is valid until they are notified. Where core relies on this
 //! promise it creates one of these types; code that moves bytes needs no further promise.
 
-use super::{Destination, Gather, Source};
+use super::{Destination, Gather, Share, Source};
 use std::any::Any;
 use std::ptr::null_mut;
 
@@ -73,7 +73,8 @@ impl TrustedSource {
         unsafe { self.0.read(position, out) };
     }
 
-    /// Copies all bytes, and has the source be the copy, in which atoms stay whole.
+    /// Copies all bytes, and has the source be the copy, in which atoms stay whole, and which
+    /// counts as the source does.
     ///
     /// # Safety
     /// The copy lives as long as the source.
@@ -81,11 +82,20 @@ impl TrustedSource {
         let mut copy = vec![0; self.len() as usize].into_boxed_slice();
         self.read(0, &mut copy);
         let (from, len) = (copy.as_ptr(), copy.len() as u64);
-        self.0 = match self.atom() {
-            1 => Source::Contiguous(from, len),
-            atom => Source::Gather(Box::new(Atoms { from, atom }), len),
+        self.0 = match (self.atom(), self.share()) {
+            (1, Share::All) => Source::Contiguous(from, len),
+            (atom, share) => Source::Gather(Box::new(Copied { from, atom, share }), len),
         };
         copy
+    }
+
+    /// What of the message is the program's.
+    #[inline(always)]
+    pub(crate) fn share(&self) -> Share {
+        match &self.0 {
+            Source::Contiguous(..) => Share::All,
+            Source::Gather(layout, _) => layout.share(),
+        }
     }
 
     /// Bytes that are not to be separated.
@@ -105,16 +115,17 @@ impl TrustedSource {
     }
 }
 
-/// Consecutive bytes, of which some are not to be separated.
-struct Atoms {
+/// Consecutive bytes, of which some are not to be separated or are not the program's.
+struct Copied {
     from: *const u8,
     atom: u64,
+    share: Share,
 }
 
 // SAFETY: whoever makes one vouches for the memory, on whatever thread.
-unsafe impl Send for Atoms {}
+unsafe impl Send for Copied {}
 
-impl Gather for Atoms {
+impl Gather for Copied {
     unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
         let from = self.from.wrapping_add(position as usize);
         // SAFETY: within the memory by the caller's promise.
@@ -123,6 +134,10 @@ impl Gather for Atoms {
 
     fn atom(&self) -> u64 {
         self.atom
+    }
+
+    fn share(&self) -> Share {
+        self.share
     }
 }
 
@@ -254,14 +269,19 @@ mod tests {
         fn atom(&self) -> u64 {
             12
         }
+
+        fn share(&self) -> Share {
+            Share::Behind(7)
+        }
     }
 
     #[test]
-    fn atoms_stay_whole_in_a_copy() {
+    fn atoms_stay_whole_in_a_copy_which_counts_as_its_source_does() {
         // SAFETY: it names no memory.
         let mut source = unsafe { TrustedSource::new(Source::Gather(Box::new(Counting), 100)) };
         // SAFETY: the copy lives until the end of the test.
         let _copy = unsafe { source.become_copy() };
+        assert_eq!(source.share(), Share::Behind(7));
         assert_eq!(source.packet_bytes(50, 100), 48);
         let mut bytes = [0; 3];
         source.read(48, &mut bytes);

@@ -5,7 +5,7 @@ use super::Context;
 use super::panics::MustReturn;
 use super::{CompletionHandler, Job};
 use crate::error::Result;
-use crate::handlers::Queued;
+use crate::handlers::{Queued, Verdict};
 use crate::sync::{Ordering, fence};
 use crate::trace::EventKind;
 use crate::wire::{Header, Kind};
@@ -157,7 +157,7 @@ impl Context {
             CompletionHandler::Closure(f) => f(self),
             // No message waits for the answer here.
             CompletionHandler::Ask(mut ask) => {
-                if let Some((Some(handler), _)) = ask(self) {
+                if let Verdict::Received(Some(handler), _) = ask(self) {
                     self.call_completion_handler(handler);
                 }
             }

@@ -74,9 +74,20 @@ pub enum CompletionHandler<C> {
     Ask(Box<Ask<C>>),
 }
 
-/// Says what completes a message and where that runs, or `None`: as with [`Delivery::drop`], the
-/// message is treated as if its last packet had not arrived, and the question comes again later.
-pub type Ask<C> = dyn FnMut(&C) -> Option<(Option<CompletionHandler<C>>, Run)> + Send;
+/// Says what becomes of a message all of whose data is there.
+pub type Ask<C> = dyn FnMut(&C) -> Verdict<C> + Send;
+
+/// What becomes of a message all of whose data is there.
+pub enum Verdict<C> {
+    /// As with [`Delivery::drop`], it is treated as if its last packet had not arrived, and the
+    /// question comes again later.
+    Later,
+    /// It is received: what completes it, and where that runs.
+    Received(Option<CompletionHandler<C>>, Run),
+    /// It was an interface's request ([`Share::Nothing`](crate::message::Share::Nothing)), which
+    /// has just been met. The program has received no message.
+    Met,
+}
 
 // SAFETY: `Raw` stands for a C function that LAPI's contract runs on a handler thread.
 unsafe impl<C> Send for CompletionHandler<C> {}

@@ -167,7 +167,7 @@ impl Locked<'_> {
         }
         match Header::parse(packet) {
             Ok((header, rest)) => {
-                self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));
+                self.count_received(path, header.data_of(rest.len()));
                 self.other_arrived(source, &header, rest, packet);
             }
             Err(e) => malformed(source, packet, &e),

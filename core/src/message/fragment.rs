@@ -179,7 +179,7 @@ impl Locked<'_> {
             Pushed::All => {
                 self.sending.forget(out);
                 if !self.awaits_acknowledgements(out) {
-                    self.sending.ended += 1;
+                    self.sending.count_end(&out.source);
                     std::mem::take(&mut out.origin).notify(self, out.peer, Ok(()));
                 }
             }
@@ -199,7 +199,7 @@ impl Locked<'_> {
         // What of it is out need not be read again, now that it comes to nothing.
         self.end_zero_copy_sends(out.peer, |send| Some(send.message) == out.own_number());
         let state = &mut **self;
-        state.sending.ended += 1;
+        state.sending.count_end(&out.source);
         state.sending.forget(out);
         std::mem::take(&mut out.origin).notify(self, out.peer, Err(error));
     }
@@ -233,7 +233,9 @@ impl Locked<'_> {
             // One call for each kind, which the compiler makes short.
             let submitted = match out.answer_to {
                 None => {
-                    self.push_packet(out, Header::new(Kind::Fragment, out.message, out.position), n, &turn)
+                    let control = out.source.share().control(out.position, n);
+                    let header = Header::new(Kind::Fragment, out.message, out.position).with_control(control);
+                    self.push_packet(out, header, n, &turn)
                 }
                 Some(operation) => {
                     let mut header = Header::new(Kind::GetData, out.message, operation);

@@ -3,7 +3,7 @@
 
 use crate::context::{Arrival, CompletionHandler, Context, Delivery, Locked};
 use crate::error::Error;
-use crate::handlers::{Ask, Incoming, TABLE_END};
+use crate::handlers::{Ask, Incoming, TABLE_END, Verdict};
 use crate::transport::PeerId;
 use crate::wire::Header;
 
@@ -52,9 +52,12 @@ impl Locked<'_> {
         let answer = self.out(|context| ask(context));
         self.dispatching -= 1;
         match answer {
-            Some((completion, run)) => self.arrived(source, Arrival { completion, run, ..arrival }),
-            None if self.is_of_former_life(source) => {}
-            None => {
+            Verdict::Received(completion, run) => {
+                self.arrived(source, Arrival { completion, run, ..arrival })
+            }
+            Verdict::Met => self.done_here(source, arrival.message),
+            Verdict::Later if self.is_of_former_life(source) => {}
+            Verdict::Later => {
                 let completion = Some(CompletionHandler::Ask(ask));
                 self.receiving.unaccepted.push_back((source, Arrival { completion, ..arrival }));
             }

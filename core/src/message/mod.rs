@@ -57,7 +57,7 @@ mod zero_copy_send;
 #[cfg(all(test, not(loom), not(miri)))]
 mod two_tasks;
 
-pub use crate::buffers::{Destination, Direction, Gather, Scatter, Source};
+pub use crate::buffers::{Destination, Direction, Gather, Scatter, Share, Source};
 use crate::buffers::{TrustedDestination, TrustedSource};
 use crate::context::{Operation, Outgoing, Pull, Reassembly};
 use crate::state::Waiting;

@@ -39,6 +39,11 @@ impl From<Status> for Submitted {
 pub(crate) trait Body {
     fn len(&self) -> usize;
 
+    /// How many of them are not the program's.
+    fn control(&self) -> usize {
+        0
+    }
+
     /// The bytes, if they lie somewhere already.
     fn bytes(&self) -> Option<&[u8]>;
 
@@ -68,11 +73,23 @@ struct Part<'a> {
     source: &'a mut TrustedSource,
     position: u64,
     len: usize,
+    control: usize,
+}
+
+impl<'a> Part<'a> {
+    /// What the packet with this header carries.
+    fn new(header: &Header, source: &'a mut TrustedSource, position: u64, len: u64) -> Self {
+        Self { source, position, len: len as usize, control: header.control as usize }
+    }
 }
 
 impl Body for Part<'_> {
     fn len(&self) -> usize {
         self.len
+    }
+
+    fn control(&self) -> usize {
+        self.control
     }
 
     fn bytes(&self) -> Option<&[u8]> {
@@ -143,7 +160,7 @@ impl Locked<'_> {
     ) -> Submitted {
         match source.bytes(position, len) {
             Some(data) => self.try_packet(peer, header, user, data),
-            None => self.try_packet_of_layout(peer, (header, user), source, position, len as usize),
+            None => self.try_packet_of_layout(peer, (header, user), Part::new(header, source, position, len)),
         }
     }
 
@@ -152,18 +169,16 @@ impl Locked<'_> {
         &mut self,
         peer: PeerId,
         (header, user): (&Header, &[u8]),
-        source: &mut TrustedSource,
-        position: u64,
-        len: usize,
+        part: Part<'_>,
     ) -> Submitted {
-        self.try_packet(peer, header, user, Part { source, position, len })
+        self.try_packet(peer, header, user, part)
     }
 
     /// The one way of a packet: in the peer's lane if that has room, else through the transport's
     /// table.
     #[inline(never)]
     fn submit(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
-        let len = body.len();
+        let data = body.len() - body.control();
         if let Some(data) = body.bytes()
             && let Some(status) = self.packet_in_lane(peer, head, data)
         {
@@ -171,7 +186,7 @@ impl Locked<'_> {
         }
         let submitted = self.submit_past_lane(peer, head, body);
         if submitted == Submitted::Sent {
-            self.count_sent(peer, len);
+            self.count_sent(peer, data);
         }
         submitted
     }
@@ -255,7 +270,8 @@ impl Locked<'_> {
         len: u64,
     ) -> Option<Submitted> {
         self.room_past(peer)?;
-        let part = Part { source, position, len: len as usize };
+        let part = Part::new(header, source, position, len);
+        let data = part.len - part.control;
         let status = self.with_head(header, user, |locked, head| {
             locked.with_bytes(part, |locked, data| locked.send_past(peer, head, data))
         });
@@ -263,7 +279,7 @@ impl Locked<'_> {
             return None;
         }
         if status == Status::Done {
-            self.count_sent(peer, len as usize);
+            self.count_sent(peer, data);
         }
         Some(status.into())
     }

@@ -8,8 +8,8 @@ use crate::completion::Notify;
 use crate::context::Delivery;
 use crate::counter::Counter;
 use crate::error::{Access, Error, Reason, Refusal};
-use crate::handlers::Incoming;
-use crate::message::{Operation, Waiting};
+use crate::handlers::{CompletionHandler, Incoming, Verdict};
+use crate::message::{AmSend, Gather, Operation, Share, Source, Waiting};
 use crate::stats::Path;
 use crate::status::Awaiting;
 use crate::transport::{
@@ -34,7 +34,11 @@ struct Fails {
 impl Transport for Fails {
     const NAME: &'static str = "fails";
     const VERSION: &'static str = "0";
-    const CAPS: Caps = Caps::AM_SHORT.union(Caps::PUT_ZCOPY).union(Caps::RELIABLE).union(Caps::SELF_ONLY);
+    const CAPS: Caps = Caps::AM_SHORT
+        .union(Caps::AM_PACKED)
+        .union(Caps::PUT_ZCOPY)
+        .union(Caps::RELIABLE)
+        .union(Caps::SELF_ONLY);
     const DECLARATION: Declaration = Declaration { cost_ns: 1, usage: Usage::Always, variables: &[] };
     type Waiter = NoWaiter;
 
@@ -62,6 +66,12 @@ impl Transport for Fails {
         }
         self.queue.push_back([head, body].concat());
         Status::Done
+    }
+
+    fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        let mut packet = vec![0; len];
+        pack(&mut packet);
+        self.am_short(peer, &packet, &[])
     }
 
     unsafe fn put_zcopy(&mut self, _: PeerId, _: RawSlice, _: RemoteAddr, _: u64) -> Status {
@@ -212,6 +222,58 @@ fn who_polls_for_messages_hears_of_puts_and_gets_that_needed_none() {
     context.count_direct(0, Direction::Out, 8);
     assert_eq!(context.poll_for_messages(3).unwrap(), Some((true, false)));
     assert_eq!(context.poll_for_messages(3).unwrap(), Some((false, false)));
+}
+
+/// Zeros that count as this.
+struct Zeros(Share);
+
+impl Gather for Zeros {
+    unsafe fn read(&mut self, _: u64, out: &mut [u8]) {
+        out.fill(0);
+    }
+
+    fn share(&self) -> Share {
+        self.0
+    }
+}
+
+/// In one packet, and in several of which the first or the second one has bytes of both kinds.
+#[test]
+fn what_an_interface_sends_beside_the_programs_data_does_not_count_as_such() {
+    let context = alone();
+    let meet = |_: &Context, _: &Incoming<'_>| {
+        let met = CompletionHandler::Ask(Box::new(|_: &Context| Verdict::Met));
+        Delivery { completion: Some(met), ..Delivery::bury() }
+    };
+    context.set_handler(HandlerId(1), |_, _| Delivery::bury()).unwrap();
+    context.set_handler(HandlerId(2), meet).unwrap();
+    let shares =
+        [Share::All, Share::Behind(96), Share::Behind(50_000), Share::Behind(90_000), Share::Nothing];
+    for (len, share) in [100_u64, 200_000].into_iter().flat_map(|len| shares.map(|share| (len, share))) {
+        let (is_message, data) = match share {
+            Share::All => (true, len),
+            Share::Behind(before) => (true, len.saturating_sub(before)),
+            Share::Nothing => (false, 0),
+        };
+        let before = *context.statistics().path(Path::Local);
+        let message = AmSend {
+            target: 0,
+            handler: if is_message { 1 } else { 2 },
+            user_header: &[0; 8],
+            source: Source::Gather(Box::new(Zeros(share)), len),
+            target_counter: 0,
+            origin: Notify::None,
+            completion: Notify::None,
+        };
+        // SAFETY: the source names no memory.
+        unsafe { context.am_send(message) }.unwrap();
+        context.fence().unwrap();
+        let after = *context.statistics().path(Path::Local);
+        let counted = [after.data_sent - before.data_sent, after.data_received - before.data_received];
+        assert_eq!(counted, [data; 2], "{len} bytes, {share:?}");
+        assert_eq!(context.poll_for_messages(1).unwrap(), Some((is_message, is_message)), "{share:?}");
+    }
+    context.terminate().unwrap();
 }
 
 #[test]

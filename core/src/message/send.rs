@@ -58,7 +58,7 @@ impl Locked<'_> {
         });
         match posted {
             Ok(Posted::Sent) if first == out.source.len() => {
-                self.sending.ended += 1;
+                self.sending.count_end(&out.source);
                 out.origin.notify(self, target, Ok(()));
                 Ok(())
             }
@@ -223,6 +223,7 @@ impl State {
         let room = self.room_to(peer).saturating_sub(MAX_HEADER + usize::from(header.user_header)) as u64;
         let len = source.len();
         let whole = len <= room;
+        let first = if whole { len } else { self.first_part(peer, source, room) };
         header.total = len;
         header.kind = match (header.kind, whole) {
             (Kind::Am | Kind::AmFirst, true) => Kind::Am,
@@ -230,6 +231,7 @@ impl State {
             (_, true) => Kind::Put,
             (_, false) => Kind::PutFirst,
         };
-        if whole { len } else { self.first_part(peer, source, room) }
+        *header = header.with_control(source.share().control(0, first));
+        first
     }
 }

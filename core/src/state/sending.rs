@@ -2,7 +2,7 @@
 
 use super::adaptive_wait::AdaptiveWait;
 use super::zero_copy::ZeroCopySends;
-use crate::buffers::TrustedSource;
+use crate::buffers::{Share, TrustedSource};
 use crate::completion::Notify;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
@@ -150,6 +150,12 @@ impl<C> Sending<C> {
         self.deferred.retain(|(to, packet)| *to != peer || packet.first() == Some(&(Kind::Recall as u8)));
         self.held.retain(|(to, _)| *to != peer);
         theirs
+    }
+
+    /// The sending of a message has ended.
+    #[inline(always)]
+    pub(crate) fn count_end(&mut self, source: &TrustedSource) {
+        self.ended += u64::from(source.share() != Share::Nothing);
     }
 
     /// A message is no longer among those on their way.

@@ -4,12 +4,14 @@ use super::*;
 use proptest::prelude::*;
 
 fn any_header() -> impl Strategy<Value = Header> {
-    (1u8..=25, (0u8..8, 0u8..=15), prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>())
+    (1u8..=25, (0u8..16, 0u8..=15), prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 8]>())
         .prop_map(|(k, (flags, rail), uh, message, w)| {
             let kind = Kind::from_raw(k).unwrap();
             let (subject, total, extra) = kind.shape();
             let mut h = Header::new(kind, message, if subject { w[0] } else { 0 });
-            h.flags = flags;
+            h.flags = flags & (TARGET_COUNTER | COMPLETION | CHECKED);
+            // A packet without such bytes has no word that says so.
+            h = h.with_control(if flags & CONTROL != 0 && extra == 0 { w[7] } else { 0 });
             h = h.with_rail(rail.checked_sub(1));
             h.user_header = uh;
             h.target_counter = if flags & TARGET_COUNTER != 0 { w[1] } else { 0 };

@@ -10,7 +10,7 @@ use crate::handlers::internal::AMV;
 use crate::handlers::notify::raw;
 use crate::handles::{self, Instance};
 use crate::sync::lock;
-use lapis_core::handlers::Incoming;
+use lapis_core::handlers::{Incoming, Verdict};
 use lapis_core::message::{AmSend, Destination, Scatter};
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
@@ -133,11 +133,11 @@ fn late(need: u64, call: Call) -> Delivery {
     let ask = move |_: &Context| {
         // SAFETY: by the guide, the program's handler returns a vector that can be written to until
         // the message has arrived.
-        let accepted = unsafe { lock(&data).settle() };
-        accepted.then(|| {
-            let asked = std::mem::take(&mut *lock(&asked));
-            (asked.completion(), asked.run)
-        })
+        if !unsafe { lock(&data).settle() } {
+            return Verdict::Later;
+        }
+        let asked = std::mem::take(&mut *lock(&asked));
+        Verdict::Received(asked.completion(), asked.run)
     };
     Delivery { completion: Some(CompletionHandler::Ask(Box::new(ask))), ..plainly(into) }
 }

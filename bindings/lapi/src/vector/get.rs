@@ -11,8 +11,8 @@ use crate::handlers::internal::{ANSWER, GET};
 use crate::handlers::notify::{get_notify, raw};
 use crate::handles::{self, Instance};
 use crate::sync::lock;
-use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Destination, Direction, GetArgs, Source};
+use lapis_core::handlers::{Incoming, Verdict};
+use lapis_core::message::{AmSend, Destination, Direction, GetArgs, Share, Source};
 use lapis_core::transport::copy::copy_watched;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::ffi::{c_int, c_void};
@@ -65,11 +65,12 @@ pub(crate) unsafe fn send(
         .flat_map(|word| word.to_le_bytes())
         .collect();
     let len = description.len() as u64;
+    let request = Bytes { bytes: description, atom: 1, share: Share::Nothing };
     let message = AmSend {
         target: tgt,
         handler: GET,
         user_header: &header,
-        source: Source::Gather(Box::new(Bytes { bytes: description, atom: 1 }), len),
+        source: Source::Gather(Box::new(request), len),
         target_counter: 0,
         origin: Notify::None,
         completion: Notify::None,
@@ -122,7 +123,9 @@ pub(crate) fn requested(incoming: &Incoming<'_>) -> Option<Delivery> {
     let into = NonNull::new(description.as_mut_ptr()).map_or(Destination::Discard, Destination::Contiguous);
     let origin = incoming.source;
     let answer = move |context: &Context| {
-        let Some(layout) = Layout::of_words(vec_type, count, words(&description)) else { return };
+        let Some(layout) = Layout::of_words(vec_type, count, words(&description)) else {
+            return Verdict::Met;
+        };
         let len = layout.len();
         let message = AmSend {
             target: origin,
@@ -139,13 +142,9 @@ pub(crate) fn requested(incoming: &Incoming<'_>) -> Option<Delivery> {
         if let Err(error) = unsafe { context.am_send(message) } {
             tracing::debug!(target: "lapis::vector", origin, "a get is not answered: {error}");
         }
+        Verdict::Met
     };
-    Some(Delivery {
-        into,
-        drop: false,
-        completion: Some(CompletionHandler::Closure(Box::new(answer))),
-        run: Run::Inline,
-    })
+    Some(Delivery { completion: Some(CompletionHandler::Ask(Box::new(answer))), ..plainly(into) })
 }
 
 /// The origin's side: the answer.

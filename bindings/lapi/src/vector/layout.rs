@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
-use lapis_core::message::{Gather, Scatter};
+use lapis_core::message::{Gather, Scatter, Share};
 use lapis_core::transport::copy::copy_watched;
 use std::ffi::c_int;
 
@@ -225,6 +225,13 @@ impl Gather for Stream {
         let at = (position + head as u64).saturating_sub(skip);
         // SAFETY: the caller's promise.
         unsafe { self.layout.read(at, &mut out[head..]) };
+    }
+
+    fn share(&self) -> Share {
+        match self.description.len() {
+            0 => Share::All,
+            before => Share::Behind(before as u64),
+        }
     }
 }
 

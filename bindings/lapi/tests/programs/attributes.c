@@ -25,6 +25,8 @@ static void sets(lapi_query_t attribute, int value)
     CHECK(query(attribute) == value);
 }
 
+#define BLOCKS 2000
+
 static char box[1000], data[1000];
 static lapi_cntr_t cmpl;
 
@@ -57,6 +59,62 @@ static void both_sides_count(ulong len, const lapi_query_t *paths, const int *li
     OK(LAPI_Gfence(hndl));
     free(theirs);
     free(mine);
+}
+
+static void *origins[BLOCKS], *targets[BLOCKS], *places[BLOCKS];
+static ulong lengths[BLOCKS];
+
+static lapi_vec_t *vector(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong **lens, compl_hndlr_t **done, void **argument)
+{
+    (void)h, (void)uhdr, (void)uhdr_len, (void)lens, (void)argument;
+    static lapi_vec_t places_of_all = {LAPI_GEN_IOVECTOR, BLOCKS, places, lengths};
+    *done = NULL;
+    return &places_of_all;
+}
+
+/* The descriptions of vectors that travel with their data are none of the program's bytes. */
+static void vectors_count_as_their_data(const lapi_query_t *paths, const int *list)
+{
+    static char here[BLOCKS], there[2 * BLOCKS];
+    int to = (me + 1) % tasks, path = tasks == 1 ? 2 : list[to] >= 0;
+    void **theirs = exchange(there), **headers = exchange((void *)vector);
+    for (int i = 0; i < BLOCKS; i++) {
+        lengths[i] = 1;
+        origins[i] = here + i;
+        targets[i] = (char *)theirs[to] + 2 * i;
+        places[i] = there + 2 * i;
+    }
+    lapi_vec_t origin = {LAPI_GEN_IOVECTOR, BLOCKS, origins, lengths};
+    lapi_vec_t target = {LAPI_GEN_IOVECTOR, BLOCKS, targets, lengths};
+    lapi_statistics_t before, between, after;
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&before));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Putv(hndl, to, &target, &origin, NULL, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&between));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Getv(hndl, to, &target, &origin, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&after));
+#define COUNT(one, other) \
+    do { \
+        CHECK(other.Tot_data_sent == one.Tot_data_sent + BLOCKS); \
+        CHECK(other.Tot_data_rcv == one.Tot_data_rcv + BLOCKS); \
+    } while (0)
+    COUNT(before, between);
+    COUNT(between, after);
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Amsendv(hndl, to, headers[to], "a header", 8, &origin, NULL, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&before));
+    COUNT(after, before);
+    OK(LAPI_Gfence(hndl));
+    free(headers);
+    free(theirs);
 }
 
 int main(void)
@@ -126,6 +184,7 @@ int main(void)
     }
     both_sides_count(50000, paths, list);
     both_sides_count(3000000, paths, list);
+    vectors_count_as_their_data(paths, list);
     int untouched = 77;
     OK(LAPI_Qenv(hndl, PRINT_STATISTICS, &untouched));
     CHECK(untouched == 77);

@@ -113,6 +113,31 @@ int main(void)
     while (seen != LAPI_DISP_CNTR);
     OK(LAPI_Gfence(hndl));
 
+    /* A get between vectors is received at its origin and sent at its target. Its request counts for neither. */
+    lapi_cntr_t fetched;
+    OK(LAPI_Setcntr(hndl, &fetched, 0));
+    void **boxes = exchange(box);
+    void *from = boxes[other], *to = data;
+    ulong one = 8;
+    lapi_vec_t there = {LAPI_GEN_IOVECTOR, 1, &from, &one}, here = {LAPI_GEN_IOVECTOR, 1, &to, &one};
+    OK(LAPI_Gfence(hndl));
+    do
+        seen = poll(10);
+    while (seen != LAPI_DISP_CNTR);
+    OK(LAPI_Gfence(hndl));
+    if (me == 0)
+        OK(LAPI_Getv(hndl, other, &there, &here, NULL, &fetched));
+    seen = 0;
+    while (me == 0 ? value_of(&fetched) == 0 : !(seen & LAPI_SEND_COMPLETE))
+        seen |= poll(1);
+    /* LAPI_Getcntr may have found it. */
+    seen |= poll(1);
+    CHECK(seen & (me == 0 ? LAPI_RECV_COMPLETE : LAPI_SEND_COMPLETE));
+    CHECK(!(seen & (me == 0 ? LAPI_SEND_COMPLETE : LAPI_RECV_COMPLETE)));
+    if (me == 0)
+        OK(LAPI_Waitcntr(hndl, &fetched, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+
     /* What ends within another call is told by the next one, as the guide's sample for lock sharing needs it: its first message
      * may come before the receiver has left LAPI_Gfence. */
     if (me == 0) {
