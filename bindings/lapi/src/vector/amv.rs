@@ -33,7 +33,10 @@ pub(crate) struct Message<'a> {
 /// # Safety
 /// The layout's memory and the counters are valid as the guide demands.
 pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome {
-    let description = in_bytes(message.layout.lengths())?;
+    let description = match told_by_total(message.vec_type, message.count) {
+        true => Vec::new(),
+        false => in_bytes(message.layout.lengths())?,
+    };
     let shape = shape_word(message.vec_type, message.count).to_le_bytes();
     // Behind the program's user header, whose alignment it leaves alone.
     let header = [message.user_header, &shape].concat();
@@ -51,6 +54,21 @@ pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome 
     };
     // SAFETY: the caller's promise.
     unsafe { instance.context.am_send(send) }.map_err(failure::of)
+}
+
+/// Whether the length of a vector's data tells those of its blocks: there is one block, or all are
+/// alike. Then no list of lengths travels, and a packet holds as much as one of a message without.
+fn told_by_total(vec_type: c_int, count: u32) -> bool {
+    count == 1 || vec_type == LAPI_GEN_STRIDED_XFER && count > 0
+}
+
+/// Bytes of the list of lengths that travels before a vector's data.
+fn list_len(vec_type: c_int, count: u32) -> u64 {
+    match vec_type {
+        _ if told_by_total(vec_type, count) => 0,
+        LAPI_GEN_STRIDED_XFER => 8,
+        _ => u64::from(count) * 8,
+    }
 }
 
 /// The program's header handler with what it is given.
@@ -81,8 +99,7 @@ struct Requested {
 pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
     let (user, shape) = incoming.user_header.split_at_checked(incoming.user_header.len().checked_sub(8)?)?;
     let (vec_type, count) = shape_of(words(shape).next()?);
-    let entries = if vec_type == LAPI_GEN_STRIDED_XFER { 1 } else { u64::from(count) };
-    let need = entries * 8;
+    let need = list_len(vec_type, count);
     if need > incoming.len {
         return None;
     }
@@ -160,15 +177,18 @@ impl Requested {
 }
 
 impl Call {
-    /// Calls the header handler with the lengths at the origin, and the data if it is there; gives
-    /// where the data goes and what happens then.
+    /// Calls the header handler with the lengths at the origin, which the description lists or the
+    /// length of the data tells, and the data if it is there; gives where the data goes and what happens then.
     ///
     /// The guide declares the handler's fourth argument as a pointer to the list, and says
     /// elsewhere that every header handler is given a `lapi_return_info_t`. So it points to such a
     /// structure, whose first word points to the list.
     //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
     fn run(mut self, description: &[u8], data: Option<&[u8]>) -> (Layout, Requested) {
-        let lengths: Vec<u64> = words(description).collect();
+        let lengths: Vec<u64> = match told_by_total(self.vec_type, self.count) {
+            true => vec![self.len / u64::from(self.count)],
+            false => words(description).collect(),
+        };
         let mut native: Vec<c_ulong> = lengths.iter().map(|len| *len as c_ulong).collect();
         let mut info = return_info(self.len, self.source, data);
         info.msg_len = native.as_mut_ptr().expose_provenance() as c_ulong;

@@ -276,6 +276,60 @@ static void bad_vectors(void)
     BOTH(LAPI_ERR_VEC_LEN_DIFF);
 }
 
+static int in_one_packet;
+static ulong told_length;
+
+static lapi_vec_t *measure(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong **len_vec, compl_hndlr_t **done, void **info)
+{
+    (void)h, (void)uhdr, (void)info;
+    CHECK(*uhdr_len == 12);
+    *done = NULL;
+    in_one_packet = ((lapi_return_info_t *)len_vec)->udata_one_pkt_ptr != NULL;
+    told_length = (*len_vec)[0];
+    return answer_vec;
+}
+
+/* A packet holds as much of a vector of one block, or of equal ones, as of other data; not of a list of lengths as well. */
+static void fill_packets(void)
+{
+    enum { BLOCKS = 4 };
+    int packet;
+    OK(LAPI_Qenv(hndl, MAX_PKT_SZ, &packet));
+    ulong most = packet - 12, block = most / BLOCKS;
+    CHECK(most < BYTES / 2);
+    void **measures = exchange((void *)measure);
+    for (int shape = 0; shape < 4; shape++) {
+        lapi_vec_t *ends[] = {&vecs[0], &vecs[1]};
+        for (int end = 0; end < 2; end++) {
+            unsigned char *base = end ? there : here;
+            ends[end]->vec_type = shape == 2 ? LAPI_GEN_STRIDED_XFER : shape == 1 ? LAPI_GEN_GENERIC : LAPI_GEN_IOVECTOR;
+            ends[end]->num_vecs = shape < 2 ? 1 : BLOCKS;
+            for (int i = 0; i < BLOCKS; i++) {
+                ends[end]->info[i] = base + 2 * i * block;
+                ends[end]->len[i] = shape < 2 ? most : block;
+            }
+            if (shape == 2)
+                strided(ends[end], base, BLOCKS, block, 2 * block);
+        }
+        OK(LAPI_Gfence(hndl));
+        memset(there, 0xee, sizeof there);
+        answer_vec = &vecs[1];
+        OK(LAPI_Gfence(hndl));
+        if (me == 0) {
+            OK(LAPI_Amsendv(hndl, other, measures[other], "twelve bytes", 12, &vecs[0], counters[other], &org, &cmpl));
+            settle();
+        } else {
+            OK(LAPI_Waitcntr(hndl, &tgt, 1, NULL));
+            CHECK(told_length == (shape < 2 ? most : block));
+            CHECK(in_one_packet == (shape < 3));
+            expect(&vecs[0], &vecs[1], there);
+            CHECK(memcmp(there, model, sizeof model) == 0);
+        }
+        OK(LAPI_Gfence(hndl));
+    }
+    free(measures);
+}
+
 int main(void)
 {
     start();
@@ -321,6 +375,7 @@ int main(void)
         get(&vecs[0], &vecs[1]);
     }
     CHECK(me == 0 || lengths_seen == 6);
+    fill_packets();
 
     OK(LAPI_Senv(hndl, ERROR_CHK, 1));
     bad_vectors();
