@@ -239,11 +239,11 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
             return Err(LAPI_ERR_DATA_LEN);
         }
         let program = registry::acquire(c.dgsp).ok_or(LAPI_ERR_DGSP)?;
+        let both_contiguous = c.flags & BUFFER_BOTH_CONTIGUOUS != 0;
         let plain = user_header.is_empty() && c.hdr_hdl != 0 && c.cmpl_cntr.is_null() && c.shdlr.is_none();
-        if plain && send_short(instance, &program, c) {
+        if plain && !both_contiguous && send_short(instance, &program, c) {
             return Ok(());
         }
-        let both_contiguous = c.flags & BUFFER_BOTH_CONTIGUOUS != 0;
         let (source, atom) = layout::source(program, c.udata, c.udata_len, both_contiguous)?;
         let message = AmSend {
             target: c.tgt,

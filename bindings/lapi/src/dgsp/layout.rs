@@ -32,12 +32,17 @@ pub(crate) fn source(
     check_gather(&program, len).map_err(failure::of)?;
     let atom = program.descriptor().atom_size.max(0) as u64;
     let base = base.cast::<u8>();
-    let contiguous = |offset: i64| Source::Contiguous(base.wrapping_offset(offset as isize), len);
     let source = match program.contiguous(len) {
         _ if len == 0 => Source::Contiguous(std::ptr::null(), 0),
-        Some(offset) if atom == 0 => contiguous(offset),
+        Some(offset) if atom == 0 => Source::Contiguous(base.wrapping_offset(offset as isize), len),
         //= LAPI Guide, LAPI_Xfer, BUFFER_BOTH_CONTIGUOUS
-        None if atom == 0 && both_contiguous => contiguous(program.descriptor().lext),
+        None if both_contiguous => {
+            let from = base.wrapping_offset(program.descriptor().lext as isize);
+            match atom {
+                0 => Source::Contiguous(from, len),
+                _ => Source::Gather(Box::new(Stretch { from: from.expose_provenance(), atom }), len),
+            }
+        }
         _ => Source::Gather(Box::new(Origin { program, base: base.expose_provenance() }), len),
     };
     Ok((source, atom))
@@ -92,6 +97,24 @@ fn trace(program: &Registered, len: u64) -> Result<(), Error> {
         left -= piece.len as u64;
     }
     Ok(())
+}
+
+/// Consecutive bytes, of which atoms are not to be separated.
+struct Stretch {
+    from: usize,
+    atom: u64,
+}
+
+impl Gather for Stretch {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        let from = std::ptr::with_exposed_provenance::<u8>(self.from).wrapping_add(position as usize);
+        // SAFETY: the caller's promise.
+        unsafe { from.copy_to(out.as_mut_ptr(), out.len()) };
+    }
+
+    fn atom(&self) -> u64 {
+        self.atom
+    }
 }
 
 struct Origin {

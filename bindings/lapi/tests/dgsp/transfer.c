@@ -203,6 +203,40 @@ static void codes(lapi_dg_handle_t good)
     OK(LAPI_Senv(hndl, ERROR_CHK, 0));
 }
 
+/* BUFFER_BOTH_CONTIGUOUS counts whatever else a message has, and whatever the size of atoms. */
+static void believed_at_every_length(int other, lapi_dg_handle_t layout)
+{
+    describe(&p, 4, 9, 1, 7);
+    p.descr.atom_size = 2;
+    copy(&p, 1, 2);
+    copy(&p, 5, 2);
+    iterate(&p, 0);
+    lapi_dg_handle_t atoms = registered(&p);
+    static const ulong lengths[] = {2, 64, 512, 514, 60000};
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        ulong len = lengths[i / 2];
+        int skip = i % 2;
+        for (ulong at = 0; at < len; at++)
+            from[skip + at] = value(me, at);
+        memset(to, 0, len + 1);
+        wish.handle = NULL;
+        wish.buffer = to;
+        OK(LAPI_Gfence(hndl));
+        lapi_amdgsp_t c = command_for(other, skip ? atoms : layout, from, len);
+        c.flags = BUFFER_BOTH_CONTIGUOUS;
+        c.uhdr_len = 0;
+        c.shdlr = NULL;
+        c.cmpl_cntr = NULL;
+        OK(LAPI_Xfer(hndl, (lapi_xfer_t *)&c));
+        OK(LAPI_Waitcntr(hndl, &org, 1, NULL));
+        OK(LAPI_Waitcntr(hndl, &tgt, 1, NULL));
+        for (ulong at = 0; at < len; at++)
+            CHECK(to[at] == value(other, at));
+        CHECK(to[len] == 0);
+    }
+    OK(unreserve(hndl, atoms));
+}
+
 int main(void)
 {
     int packet;
@@ -333,6 +367,7 @@ int main(void)
             CHECK(to[MOST - 64 + offset_of(i)] == value(other, i));
         CHECK(to[MOST - 64 + offset_of(len)] == 0);
     }
+    believed_at_every_length(other, layout);
     codes(layout);
     OK(unreserve(hndl, layout));
     OK(unreserve(hndl, flat));
