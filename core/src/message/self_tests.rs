@@ -224,6 +224,18 @@ fn who_polls_for_messages_hears_of_puts_and_gets_that_needed_none() {
     assert_eq!(context.poll_for_messages(3).unwrap(), Some((false, false)));
 }
 
+/// As over keys and windows: the data has been put, and only the counter is left to be counted.
+#[test]
+fn a_put_is_complete_though_its_target_has_ended_before_its_counter_could_be_counted() {
+    let context = alone();
+    let (at_target, complete) = (Counter::default(), Counter::default());
+    let counter = (&raw const at_target).expose_provenance() as u64;
+    context.locked().peer_ended(0, 0);
+    let told = Notify::Counter(NonNull::from(&complete));
+    context.locked().after_direct(0, counter, Notify::None, told);
+    assert_eq!((at_target.value(), complete.value()), (0, 1));
+}
+
 /// Zeros that count as this.
 struct Zeros(Share);
 
