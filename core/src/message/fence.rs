@@ -14,9 +14,14 @@ use crate::status::Awaiting;
 use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
+use std::time::{Duration, Instant};
 
 /// What a fence says that asks for a sign of life.
 const ARE_YOU_THERE: u64 = u64::MAX;
+
+/// How long a fence waits to hear how a peer has ended that can't be asked: its link says so as soon
+/// as it is looked at.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What a fence waits for from one peer.
 #[derive(Clone, Copy)]
@@ -127,8 +132,7 @@ impl Locked<'_> {
                 continue;
             }
             if unconfirmed {
-                let header = Header::new(Kind::Fence, 0, messages);
-                match self.send_packet(peer, &header, &[], &[]) {
+                match self.ask_when_done(peer, messages) {
                     Err(_) if whom == Whom::Reachable => left_out = true,
                     sent => sent?,
                 }
@@ -140,6 +144,16 @@ impl Locked<'_> {
             self.peers.all_done_at = Some(begun);
         }
         Ok(marks)
+    }
+
+    /// Asks a peer to say when its first `messages` messages are done. One that can't be asked any
+    /// more may have left a farewell that nobody has read yet, and that says so.
+    fn ask_when_done(&mut self, peer: PeerId, messages: u64) -> Result<()> {
+        let header = Header::new(Kind::Fence, 0, messages);
+        let Err(refusal) = self.send_packet(peer, &header, &[], &[]) else { return Ok(()) };
+        let deadline = Some(Instant::now() + FAREWELL);
+        self.wait_before(Awaiting::Fence, deadline, |locked| locked.peers[peer].state != PeerState::Up);
+        if self.peers[peer].confirmed >= messages { Ok(()) } else { Err(refusal) }
     }
 
     /// A peer wants to know when its first `upto` messages are done, or whether this task lives.

@@ -64,6 +64,10 @@ impl Transport for Fails {
         if head[0] == Kind::Put as u8 {
             return Status::Unsupported;
         }
+        // Who has said farewell takes nothing more, read or not.
+        if self.queue.iter().any(|packet| packet[0] == Kind::Goodbye as u8) {
+            return Status::PeerDown;
+        }
         self.queue.push_back([head, body].concat());
         Status::Done
     }
@@ -112,6 +116,23 @@ fn a_fence_is_answered_when_more_messages_have_been_sent_than_half_of_what_their
     drop(locked);
     context.fence().unwrap();
     assert_eq!(context.locked().peers[0].confirmed, many);
+}
+
+#[test]
+fn a_fence_reads_the_farewell_of_a_task_that_it_cant_ask_any_more() {
+    for (done, sent) in [(2, 2), (1, 2)] {
+        let context = alone();
+        context.set_handler(HandlerId(1), |_, _| Delivery::bury()).unwrap();
+        for _ in 0..sent {
+            context.send(0, HandlerId(1), &[], &[]).unwrap();
+        }
+        while context.progress().unwrap().events > 0 {}
+        context.locked().reply_packet(0, &Header::new(Kind::Goodbye, done, 0), &[]);
+        for _ in 0..2 {
+            let outcome = context.fence();
+            assert_eq!(outcome.is_ok(), done == sent, "{done} of {sent} are done: {outcome:?}");
+        }
+    }
 }
 
 #[test]
