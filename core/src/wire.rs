@@ -56,7 +56,7 @@
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
 //! answers carry 0. The upper half of the flags names a rail that the bytes should take, plus
-//! one; 0: any. Unknown kinds, unknown flags and short packets are refused by
+//! one; 0: any. Unknown kinds, flags that a kind can't have and short packets are refused by
 //! [`Header::parse`], which never panics.
 
 use zerocopy::IntoBytes;
@@ -102,7 +102,6 @@ pub const COMPLETION: u8 = 1 << 1;
 pub const CHECKED: u8 = 1 << 2;
 /// Word H is present.
 pub const CONTROL: u8 = 1 << 3;
-const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED | CONTROL | RAIL;
 /// The number, from 1, of the rail that the bytes should take, here and in what they are
 /// answered with; 0 for any.
 const RAIL: u8 = 0xf0;
@@ -262,8 +261,8 @@ pub enum Malformed {
     /// No such kind.
     #[error("unknown packet kind {0}")]
     Kind(u8),
-    /// No such flag.
-    #[error("unknown packet flags {0:#04x}")]
+    /// A flag that packets of this kind can't have.
+    #[error("packet flags {0:#04x}, which its kind can't have")]
     Flags(u8),
 }
 
@@ -385,9 +384,6 @@ impl Header {
         };
         let kind = Kind::from_raw(head[0]).ok_or(Malformed::Kind(head[0]))?;
         let flags = head[1];
-        if flags & !KNOWN_FLAGS != 0 {
-            return Err(Malformed::Flags(flags));
-        }
         let (subject, total, extra) = kind.shape();
         let (counted, completes) = (flags & TARGET_COUNTER != 0, flags & COMPLETION != 0);
         let control = flags & CONTROL != 0;
