@@ -11,13 +11,12 @@
 //! +-------+-------+---------------+-------------------------------+
 //! | kind  | flags |  user header  |           message             |   common head, 8 bytes
 //! +-------+-------+---------------+-------------------------------+
-//! |  words: 0 … 7 of 64 bits, by kind and flags, in this order    |
+//! |  words: 0 … 6 of 64 bits, by kind and flags, in this order    |
 //! |    A  handler | remote address | operation | epoch, round     |
 //! |    B  target counter            (flag TARGET_COUNTER)         |
 //! |    C  operation of the origin   (flag COMPLETION)             |
 //! |    D  total length              (kinds with more packets)     |
 //! |    E … kind's own (see the table)                             |
-//! |    H  control bytes             (flag CONTROL)                |
 //! +---------------------------------------------------------------+
 //! |  user header (length in the head, multiple of 4)              |
 //! +---------------------------------------------------------------+
@@ -52,7 +51,8 @@
 //! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours; 2: I use no key of yours any more |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure; in place of `message` how many messages of the receiver's, from the first on, are done |
 //!
-//! Word H, which kinds with words of their own don't have, counts the data that are not the program's.
+//! With the flag CONTROL, which kinds with words of their own can't have, word E counts the bytes of
+//! data that are not the program's.
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
 //! answers carry 0. The upper half of the flags names a rail that the bytes should take, plus
@@ -100,7 +100,7 @@ pub const COMPLETION: u8 = 1 << 1;
 /// The remote address lies in a region that the target must know, else the target answers `Refused`
 /// (the safe interface).
 pub const CHECKED: u8 = 1 << 2;
-/// Word H is present.
+/// Word E is present, and counts bytes of the data that are not the program's.
 pub const CONTROL: u8 = 1 << 3;
 /// The number, from 1, of the rail that the bytes should take, here and in what they are
 /// answered with; 0 for any.
@@ -243,8 +243,6 @@ pub struct Header {
     pub total: u64,
     /// Words E, F, G.
     pub extra: [u64; 3],
-    /// Word H: bytes of the data that are not the program's.
-    pub control: u64,
 }
 
 /// Why bytes are not a packet of this format.
@@ -280,7 +278,6 @@ impl Header {
             completion: 0,
             total: 0,
             extra: [0; 3],
-            control: 0,
         }
     }
 
@@ -305,14 +302,32 @@ impl Header {
     /// The same for a packet of which so many bytes of data are not the program's.
     #[inline(always)]
     pub const fn with_control(mut self, bytes: u64) -> Self {
-        self.flags = if bytes == 0 { self.flags & !CONTROL } else { self.flags | CONTROL };
-        self.control = bytes;
+        if bytes != 0 {
+            self.flags |= CONTROL;
+            self.extra[0] = bytes;
+        } else if self.flags & CONTROL != 0 {
+            self.flags &= !CONTROL;
+            self.extra[0] = 0;
+        }
         self
     }
 
+    /// How many bytes of the packet's data are not the program's.
+    #[inline(always)]
+    pub const fn control(&self) -> usize {
+        if self.flags & CONTROL != 0 { self.extra[0] as usize } else { 0 }
+    }
+
     /// How many of the bytes behind the header are data of the program.
+    #[inline(always)]
     pub fn data_of(&self, rest: usize) -> usize {
-        rest.saturating_sub(usize::from(self.user_header)).saturating_sub(self.control as usize)
+        rest.saturating_sub(usize::from(self.user_header)).saturating_sub(self.control())
+    }
+
+    /// The number of words E, F, G where the kind has `own` of them.
+    #[inline(always)]
+    const fn extra_words(flags: u8, own: usize) -> usize {
+        own + ((flags & CONTROL) >> 3) as usize
     }
 
     /// The same with a preference for a rail, up to [`LAST_RAIL`]; others are none.
@@ -365,12 +380,8 @@ impl Header {
             words[n] = self.total.to_le();
             n += 1;
         }
-        for w in &self.extra[..extra] {
+        for w in &self.extra[..Self::extra_words(self.flags, extra)] {
             words[n] = w.to_le();
-            n += 1;
-        }
-        if self.flags & CONTROL != 0 {
-            words[n] = self.control.to_le();
             n += 1;
         }
         n * 8
@@ -386,12 +397,12 @@ impl Header {
         let flags = head[1];
         let (subject, total, extra) = kind.shape();
         let (counted, completes) = (flags & TARGET_COUNTER != 0, flags & COMPLETION != 0);
-        let control = flags & CONTROL != 0;
-        if control && extra != 0 {
+        if flags & CONTROL != 0 && extra != 0 {
             return Err(Malformed::Flags(flags));
         }
+        let extra = Self::extra_words(flags, extra);
         let need =
-            [subject, counted, completes, total, control].into_iter().map(usize::from).sum::<usize>() + extra;
+            usize::from(subject) + usize::from(counted) + usize::from(completes) + usize::from(total) + extra;
         let Some((words, rest)) = rest.split_at_checked(8 * need) else {
             return Err(Malformed::Short { have: packet.len(), need: HEAD + 8 * need });
         };
@@ -408,7 +419,6 @@ impl Header {
             completion: word(completes),
             total: word(total),
             extra: std::array::from_fn(|at| word(at < extra)),
-            control: word(control),
         };
         Ok((h, rest))
     }

@@ -79,7 +79,7 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     /// What the packet with this header carries.
     fn new(header: &Header, source: &'a mut TrustedSource, position: u64, len: u64) -> Self {
-        Self { source, position, len: len as usize, control: header.control as usize }
+        Self { source, position, len: len as usize, control: header.control() }
     }
 }
 
