@@ -324,12 +324,6 @@ impl Header {
         rest.saturating_sub(usize::from(self.user_header)).saturating_sub(self.control())
     }
 
-    /// The number of words E, F, G where the kind has `own` of them.
-    #[inline(always)]
-    const fn extra_words(flags: u8, own: usize) -> usize {
-        own + ((flags & CONTROL) >> 3) as usize
-    }
-
     /// The same with a preference for a rail, up to [`LAST_RAIL`]; others are none.
     #[inline(always)]
     pub const fn with_rail(mut self, rail: Option<u8>) -> Self {
@@ -380,15 +374,19 @@ impl Header {
             words[n] = self.total.to_le();
             n += 1;
         }
-        for w in &self.extra[..Self::extra_words(self.flags, extra)] {
+        for w in &self.extra[..extra] {
             words[n] = w.to_le();
+            n += 1;
+        }
+        if self.flags & CONTROL != 0 {
+            words[n] = self.extra[0].to_le();
             n += 1;
         }
         n * 8
     }
 
     /// Takes a packet apart: the header and what follows it (user header and data).
-    #[inline]
+    #[inline(always)]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let Some((head, rest)) = packet.split_first_chunk::<8>() else {
             return Err(Malformed::Short { have: packet.len(), need: HEAD });
@@ -400,7 +398,7 @@ impl Header {
         if flags & CONTROL != 0 && extra != 0 {
             return Err(Malformed::Flags(flags));
         }
-        let extra = Self::extra_words(flags, extra);
+        let extra = extra + usize::from(flags & CONTROL != 0);
         let need =
             usize::from(subject) + usize::from(counted) + usize::from(completes) + usize::from(total) + extra;
         let Some((words, rest)) = rest.split_at_checked(8 * need) else {

@@ -4,7 +4,7 @@
 use super::bulk::BULK_PIECE;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
-use super::{Direction, Operation, Outgoing, Pull, SLICE, TrustedSource, Waiting};
+use super::{Direction, Operation, Outgoing, Pull, SLICE, Share, TrustedSource, Waiting};
 use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::Notify;
@@ -233,8 +233,11 @@ impl Locked<'_> {
             // One call for each kind, which the compiler makes short.
             let submitted = match out.answer_to {
                 None => {
-                    let control = out.source.share().control(out.position, n);
-                    let header = Header::new(Kind::Fragment, out.message, out.position).with_control(control);
+                    let (mut header, share) =
+                        (Header::new(Kind::Fragment, out.message, out.position), out.source.share());
+                    if share != Share::All {
+                        header = header.with_control(share.control(out.position, n));
+                    }
                     self.push_packet(out, header, n, &turn)
                 }
                 Some(operation) => {

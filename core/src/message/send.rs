@@ -8,7 +8,7 @@
 //! comes.
 
 use super::packet::Submitted;
-use super::{Outgoing, TrustedSource};
+use super::{Outgoing, Share, TrustedSource};
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::State;
@@ -231,7 +231,10 @@ impl State {
             (_, true) => Kind::Put,
             (_, false) => Kind::PutFirst,
         };
-        *header = header.with_control(source.share().control(0, first));
+        let share = source.share();
+        if share != Share::All {
+            *header = header.with_control(share.control(0, first));
+        }
         first
     }
 }
