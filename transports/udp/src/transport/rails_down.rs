@@ -10,6 +10,7 @@ impl Udp {
             Ok(None) => {}
             Ok(Some(news)) => {
                 if let Err(e) = self.notifier.watch(news) {
+                    self.notifier.unwatch(news);
                     self.trouble_with_failover(FailoverTrouble::SetUp, || {
                         format!("A task that sleeps does not hear of the network links (epoll: {e}).")
                     });
