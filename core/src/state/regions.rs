@@ -20,8 +20,8 @@
 //! answers nothing is told of a few regions only, however many come and go meanwhile.
 //!
 //! A listener that purges the owner answers nothing more. When its last transfer with the owner has
-//! ended it says so by a `Recall` packet, which is valid in any epoch; then it is no listener. If it
-//! resumes the owner before that, it answers again.
+//! ended it says so by a `Recall` packet, which is valid in any epoch; then it is no listener. If
+//! it resumes the owner before that, it answers again.
 
 use crate::transport::PeerId;
 use std::collections::{BTreeMap, BTreeSet};
