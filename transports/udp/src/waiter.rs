@@ -59,7 +59,8 @@ impl Notifier {
             return Ok(());
         }
         let change = if on { Epoll::add } else { Epoll::remove };
-        let failed = watched.sockets.iter().find_map(|socket| change(&self.all, *socket).err());
+        let sockets = watched.sockets.iter();
+        let failed = sockets.fold(None, |failed, socket| change(&self.all, *socket).err().or(failed));
         if on && let Some(e) = failed {
             // Some of them are no use: who waits for the others would sleep through.
             for socket in &watched.sockets {
