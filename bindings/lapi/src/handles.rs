@@ -45,7 +45,7 @@ pub(crate) struct Instance {
     /// Vector gets that wait for their data.
     pub(crate) gets: crate::vector::pending::Pending,
     /// Send completion handlers that have begun, or are to.
-    pub(crate) send_handlers: crate::handlers::sent::SendHandlers,
+    pub(crate) send_handlers: crate::handlers::nesting::SendHandlers,
     /// Tasks that were reported for their silence.
     pub(crate) silent: Mutex<BTreeSet<u32>>,
     /// The function that CONTROL instructions pass data to.

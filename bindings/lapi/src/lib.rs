@@ -5,18 +5,19 @@
 //!   of `calls`;
 //! * [`fortran`]: the same subroutines for Fortran;
 //! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
-//! * `code`: addresses of functions here as other tasks understand them; `objects`: where code lies;
+//! * `code`: addresses of functions here as other tasks understand them;
+//! * `objects`: where code lies;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
 //! * [`own_exports`]: the symbols of `lapis.h`, generated;
 //! * `memory`, `collectives`: what they do: memory that peers reach directly, teams, collectives;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
-//! * `failure`: from errors to codes; `error_handler`: errors that belong to no call; `threads`: how
-//!   the program wants those of LAPI.
+//! * `failure`: from errors to codes; `error_handler`: errors that belong to no call;
+//! * `threads`: how the program wants those of LAPI.
 //!
 //! Files depend on each other in one direction: calls on handlers, vectors and DGSPs, these on
 //! `handles`, and that on what an instance consists of (`code`, `blocks`, `calls/watches`,
-//! `vector/pending`, `dgsp/ddm`).
+//! `vector/pending`, `dgsp/ddm`, `handlers/nesting`).
 //!
 //! # Panics
 //!
