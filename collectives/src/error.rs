@@ -218,6 +218,16 @@ impl CollectiveError {
         }
     }
 
+    /// The same failure, met by what has been done for a call with this signature.
+    pub(crate) fn for_call(self, mine: Signature) -> Self {
+        match self {
+            Self::Mismatch { from, theirs, .. } => Self::mismatch(from, theirs, mine),
+            Self::Unmatched { from, .. } => Self::Unmatched { from, call: mine.name() },
+            Self::Silent { task, seconds, .. } => Self::Silent { task, call: mine.name(), seconds },
+            other => other,
+        }
+    }
+
     /// The error code of C programs.
     pub fn code(&self) -> LapiCode {
         match self {

@@ -3,7 +3,7 @@
 use crate::element::{Operator, Type};
 
 /// Names of operations, in the order of their codes.
-pub(crate) const NAMES: [&str; 18] = [
+pub(crate) const NAMES: [&str; 19] = [
     "barrier",
     "broadcast",
     "multicast",
@@ -22,7 +22,11 @@ pub(crate) const NAMES: [&str; 18] = [
     "exscan",
     "neighbours",
     "reduce_scatter_block",
+    "another operation through memory",
 ];
+
+/// The number of the search for memory before a team's first call through it: no call's own.
+const SEARCH: u64 = NAMES.len() as u64 - 1;
 
 /// What members' calls must have in common, in a word:
 ///
@@ -71,6 +75,12 @@ impl Signature {
             other => squeezed(other, OPERATOR - ROOT),
         };
         Self(operation << OPERATION | folded << OPERATOR | root << ROOT | bytes)
+    }
+
+    /// Of the search for memory. A member that makes another call learns from it no more than that
+    /// this one's goes through memory.
+    pub(crate) fn of_search() -> Self {
+        Self::new(SEARCH, None, None, 0, 0)
     }
 
     fn operation(self) -> u64 {
@@ -174,6 +184,9 @@ pub(crate) fn digest(lengths: impl Iterator<Item = u64>) -> (u64, u64) {
 impl std::fmt::Display for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = self.0;
+        if self.operation() == SEARCH {
+            return f.write_str(self.name());
+        }
         let (bytes, root) = (word & ((1 << ROOT) - 1), word >> ROOT & 0xffff);
         write!(f, "{} of {bytes} bytes", self.name())?;
         match self.root() {

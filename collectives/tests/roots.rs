@@ -341,6 +341,30 @@ fn who_waits_for_a_message_of_a_call_through_memory_is_told() {
     });
 }
 
+/// Nothing is known of memory yet: the member whose call goes through it looks for it first.
+#[test]
+fn in_the_first_call_of_a_team_both_are_told_what_the_other_one_calls() {
+    job(2, MEMORY, |context| {
+        let (team, other) = (Team::world(context).unwrap(), Team::world(context).unwrap());
+        let me = team.rank();
+        let edge = [Edge { member: 1, start: 0, len: 9 }];
+        let ended = if me == 0 { team.neighbours(&[], &[], &mut [0u8; 9], &edge) } else { team.barrier() };
+        match ended {
+            Err(CollectiveError::Mismatch { from, theirs, mine }) => {
+                assert_eq!(from as usize, 1 - me);
+                let calls = ["neighbours", "barrier"];
+                assert!(mine.to_string().starts_with(calls[me]), "{mine}");
+                let through_memory = me == 0 && theirs.to_string() == "another operation through memory";
+                assert!(theirs.to_string().starts_with(calls[1 - me]) || through_memory, "{theirs}");
+            }
+            Err(CollectiveError::Broken { task }) => panic!("at {me}: broken by {task}"),
+            other => panic!("at {me}: {other:?}"),
+        }
+        other.barrier().unwrap();
+        assert!(team.barrier().is_err());
+    });
+}
+
 #[test]
 fn questions_to_members_that_are_late_do_no_harm() {
     for settings in [MEMORY, MESSAGES] {

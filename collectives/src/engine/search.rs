@@ -5,11 +5,11 @@
 //! other members.
 
 use super::{Engine, Members, Op};
+use crate::Signature;
 use crate::board::Board;
 use crate::combine::Fold;
 use crate::element::{Operator, Type, kernel};
 use crate::error::Result;
-use crate::{Call, Signature};
 use lapis_core::Context;
 use lapis_core::sync::membarrier;
 use lapis_core::transport::RegionInfo;
@@ -120,9 +120,9 @@ pub(crate) unsafe fn begin(
     let memory = Board::memory(context, here.me, count);
     let mut words = vec![0u64; count + RESULTS + 1].into_boxed_slice();
     words[count + RESULTS] = memory.map_or(0, |memory| memory.addr);
-    let (call, of) = (Call::AllReduce { count: n }, Type::U64);
+    let of = Type::U64;
     let fold = kernel(of, Operator::Min).map_or(Fold::None, Fold::Kernel);
-    let signature = Signature::of(&call, of, Some(Operator::Min));
+    let signature = Signature::of_search();
     let op = Op::new(&script(me, n, &here), group, of.size(), fold, signature, "the search for memory", None);
     let op = NonNull::from(Box::leak(Box::new(op)));
     let (input, output) = (words[count + RESULTS..].as_ptr().cast(), words.as_mut_ptr().cast());
@@ -213,8 +213,13 @@ unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: 
         let mut board = search.board;
         drop(Box::from_raw(op.as_ptr()));
         engine.attend();
-        // After a failure some may have agreed: the memory stays until the context ends.
-        if ended.is_err() {
+        // After a failure some may have agreed: the memory stays until the context ends. The call
+        // that it was for fails for the same reason.
+        if let Err(failure) = ended {
+            if let Some(head) = (&(*team).memory.queue).front().map(|head| head.as_ptr()) {
+                let mine = (*head).signature;
+                (*head).failure.get_or_insert(failure.for_call(mine));
+            }
             return;
         }
         if let Some(board) = board.as_mut().filter(|_| all >= BARRIERS) {
