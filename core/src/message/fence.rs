@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// What a fence says that asks for a sign of life.
 const ARE_YOU_THERE: u64 = u64::MAX;
 
-/// How long a fence waits to hear how a peer has ended that can't be asked: its link says so as soon
-/// as it is looked at.
+/// How long a fence waits to hear how a peer has ended that can't be asked: its link says so when
+/// it is looked at next.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What a fence waits for from one peer.

@@ -178,7 +178,8 @@ impl Requested {
 
 impl Call {
     /// Calls the header handler with the lengths at the origin, which the description lists or the
-    /// length of the data tells, and the data if it is there; gives where the data goes and what happens then.
+    /// length of the data tells, and with the data if it is there; gives where the data goes and
+    /// what happens then.
     ///
     /// The guide declares the handler's fourth argument as a pointer to the list, and says
     /// elsewhere that every header handler is given a `lapi_return_info_t`. So it points to such a
