@@ -60,6 +60,19 @@ fn puts_gets_atomics_and_answers_work() {
     expect_from_all(job(3).run(task(), &["answers"]), 3, "answers: 600");
 }
 
+/// The others wait for the successor of a task that was killed, and find its windows.
+#[test]
+fn a_task_that_is_killed_and_started_again_is_there_for_the_others() {
+    let program = folder().join("examples/hps_restarted");
+    for (tasks, instances, interrupts) in [(2, "1", "no"), (3, "2", "yes"), (2, "max", "yes")] {
+        let job = job(tasks).option("--restart").option("1").var("MP_INSTANCES", instances);
+        let done = job.var("LAPIS_INTERRUPT", interrupts).run(&program, &[]).expect(0);
+        assert_eq!(done.lines_with("done").len(), tasks as usize, "{done:?}");
+        // What is said of the death is all that is said.
+        assert!(!done.err.contains("out of reach"), "{done:?}");
+    }
+}
+
 /// Container runtimes refuse cross-memory attach. Lanes need none.
 #[test]
 fn lanes_stay_where_cross_memory_attach_is_refused() {
