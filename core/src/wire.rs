@@ -51,8 +51,7 @@
 //! | `Recall` | operation | | user header field = 0: leave alone what `AmPull`, `PutPull` or `GetPush` told of for this operation of mine; 1: I do so for this one of yours; 2: I use no key of yours any more |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure; in place of `message` how many messages of the receiver's, from the first on, are done |
 //!
-//! With the flag CONTROL, which kinds with words of their own can't have, word E counts the bytes of
-//! data that are not the program's.
+//! With CONTROL, which kinds with words of their own can't have, E counts data not the program's.
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
 //! answers carry 0. The upper half of the flags names a rail that the bytes should take, plus
@@ -299,16 +298,12 @@ impl Header {
         self
     }
 
-    /// The same for a packet of which so many bytes of data are not the program's.
+    /// The same for a packet of which so many bytes of data are not the program's. Its kind has no
+    /// words of its own.
     #[inline(always)]
     pub const fn with_control(mut self, bytes: u64) -> Self {
-        if bytes != 0 {
-            self.flags |= CONTROL;
-            self.extra[0] = bytes;
-        } else if self.flags & CONTROL != 0 {
-            self.flags &= !CONTROL;
-            self.extra[0] = 0;
-        }
+        self.flags = if bytes == 0 { self.flags & !CONTROL } else { self.flags | CONTROL };
+        self.extra[0] = bytes;
         self
     }
 
@@ -319,7 +314,6 @@ impl Header {
     }
 
     /// How many of the bytes behind the header are data of the program.
-    #[inline(always)]
     pub fn data_of(&self, rest: usize) -> usize {
         rest.saturating_sub(usize::from(self.user_header)).saturating_sub(self.control())
     }

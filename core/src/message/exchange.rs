@@ -64,7 +64,7 @@ fn packed(tag: u32) -> u32 {
 
 impl Context {
     /// Gathers the values of all tasks at every task, in the order of task numbers. All values have
-    /// the same length. Together they have at most 128 MiB: collectives of teams are made for longer
+    /// the same length, and together at most 128 MiB: collectives of teams are made for longer
     /// ones.
     ///
     /// # Errors

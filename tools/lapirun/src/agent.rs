@@ -28,7 +28,7 @@ use crate::output::tell;
 use crate::rollcall::{self, Report};
 use crate::signals::Signals;
 use crate::spawn::{Local, Outcome, Program, Spawner};
-use crate::windows;
+use crate::windows::{self, Windows};
 use crate::wire::{self, Frame, Inbox, Order};
 use child_agents::Below;
 use standard_input::Feeds;
@@ -79,13 +79,7 @@ fn serve() -> Result<(), Fault> {
         Program::find(name.into(), args.iter().map(OsString::from).collect())
     };
     let programs = order.programs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-    let job = order.env.iter().find(|(name, _)| name == variables::JOB_ID);
-    let value = |name: &str| {
-        let told = order.env.iter().find(|(n, _)| n == name).map(|(_, value)| OsString::from(value));
-        told.or_else(|| std::env::var_os(name))
-    };
-    let windows =
-        windows::start(job.map_or("", |(_, id)| id), value).map_err(|text| Fault::Windows { text })?;
+    let windows = windows_for(&order)?;
     let all = order.env.iter().chain(windows.iter().map(|windows| &windows.variable));
     let env: Vec<(OsString, OsString)> = all.map(|(k, v)| (k.into(), v.into())).collect();
     let binding = Binding::from_word(&order.bind).unwrap_or(Binding::None);
@@ -117,6 +111,16 @@ fn serve() -> Result<(), Fault> {
     };
     agent.start(&order, &spawner)?;
     agent.run().map_err(system("reporting to the launcher"))
+}
+
+/// Windows for the tasks of this machine, if they want some and it has no daemon.
+fn windows_for(order: &Order) -> Result<Option<Windows>, Fault> {
+    let job = order.env.iter().find(|(name, _)| name == variables::JOB_ID);
+    let value = |name: &str| {
+        let told = order.env.iter().find(|(n, _)| n == name).map(|(_, value)| OsString::from(value));
+        told.or_else(|| std::env::var_os(name))
+    };
+    windows::start(job.map_or("", |(_, id)| id), value).map_err(|text| Fault::Windows { text })
 }
 
 fn read_order(inbox: &mut Inbox) -> io::Result<Option<Order>> {

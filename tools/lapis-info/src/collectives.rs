@@ -42,8 +42,8 @@ struct Choice {
     algorithm: String,
 }
 
-/// Calls of `n` members with so many elements each, or in each part. A reduce_scatter has so many in
-/// all parts together, as the variable counts them, but at least one in each.
+/// Calls of `n` members with so many elements each, or in each part. A reduce_scatter has so many
+/// in all parts together, as the variable counts them, but at least one in each.
 fn calls(count: usize, n: usize) -> [Call<'static>; OPERATIONS] {
     let root = 0;
     [

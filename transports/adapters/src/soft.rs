@@ -41,8 +41,8 @@ impl Parts {
         Self::make(&name_for(place), geometry)
     }
 
-    /// Whether a process of this user has [made the memory for](Self::make_for) this place. Nobody can
-    /// change its owner or its name.
+    /// Whether a process of this user has [made the memory for](Self::make_for) this place. Nobody
+    /// can change its owner or its name.
     pub fn are_for(&self, place: &Place) -> bool {
         let is_ours = fstat(&self.memory).is_ok_and(|file| file.st_uid == geteuid().as_raw());
         let name = format!("/memfd:{} (deleted)", name_for(place));

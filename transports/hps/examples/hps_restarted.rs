@@ -1,5 +1,6 @@
-//! A task of `tests/jobs.rs`, to be started with `lapirun --restart 1`: the last task is killed amid
-//! the job and started again. Before and after that, all send each other messages of all lengths.
+//! A task of `tests/jobs.rs`, to be started with `lapirun --restart 1`: the last task is killed
+//! during the job and started again. Before and after that, all send each other messages of all
+//! lengths.
 
 use lapis::core::sync::{AtomicU64, Ordering};
 use lapis::{Context, Delivery, Error, HandlerId, Result};
