@@ -90,8 +90,11 @@ impl Engine {
             // fail, this one must not.
             let quiet = context.wait_quietly(|| self.ready(context, team, op, patience), None);
             if let Err(e) = quiet {
-                let _held = Held::new(context);
+                let held = Held::new(context);
                 self.failed(op, context.task(), e);
+                drop(held);
+                // Another thread is about to close the context: no wait sleeps any more.
+                std::thread::yield_now();
             }
         }
     }

@@ -121,8 +121,11 @@ fn job_of(
             }
             let context = builder.init().unwrap();
             body(&context);
-            context.gfence().unwrap();
-            context.terminate().unwrap();
+            // A body may have ended it itself.
+            if context.is_usable() {
+                context.gfence().unwrap();
+                context.terminate().unwrap();
+            }
             tell.send(task).unwrap();
         });
     }

@@ -211,6 +211,7 @@ impl ContextBuilder {
             number: self.number,
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             crowding: Arc::clone(&crowding),
             hosts,
             lock: ContextLock::new(Arc::clone(&crowding)),

@@ -97,6 +97,13 @@ impl Context {
         self.shared.alive.here() && !self.shared.terminated.load(Ordering::Relaxed)
     }
 
+    /// Whether the context has ended and its links are closed: nothing reads or writes memory of
+    /// its messages any more, even of those whose end was not reported. Called with the
+    /// [lock](Self::lock) held.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Relaxed)
+    }
+
     /// Whether the calling process has created the context. False in a forked child, where nothing
     /// of the context may be freed or closed: it still belongs to the parent.
     #[inline(always)]

@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
     pub(crate) alive: ForkGuard,
     pub(crate) terminated: AtomicBool,
+    /// Its links are closed, too. Changed under the lock.
+    pub(crate) closed: AtomicBool,
     pub(crate) crowding: Arc<Crowding>,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,

@@ -49,6 +49,7 @@ impl Context {
         let handler_threads = self.end_progress_thread();
         let mut locked = self.locked();
         locked.links.close();
+        self.shared.closed.store(true, Ordering::Relaxed);
         // Some may hold this context, which would keep itself alive.
         let unanswered = locked.end_what_is_open();
         drop(locked);
