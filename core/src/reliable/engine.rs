@@ -342,27 +342,6 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// News of a path from elsewhere, such as the link state: it is down and to be left at once, or
-    /// worth a probe.
-    pub fn hint_path(&mut self, peer: u32, path: u8, up: bool) -> Result<(), PeerError> {
-        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
-        let state = &mut self.peers[index as usize];
-        let at = state.path_at(path).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
-        if up {
-            if !state.paths[at].is_up() {
-                state.paths[at].probes = state.paths[at].probes.max(1);
-            }
-        } else {
-            state.suspect(at, &mut self.shared);
-            state.paths[at].reported_at = state.paths[at].next_number;
-        }
-        if !state.ready {
-            state.ready = true;
-            self.ready.push_back(index);
-        }
-        Ok(())
-    }
-
     /// Whether a path is trusted with data.
     #[must_use]
     pub fn path_state(&self, peer: u32, path: u8) -> Option<PathState> {

@@ -129,17 +129,7 @@ impl Peer {
         // back.
         path.probes = u8::from(!path.is_up() && !returns && path.open == 0);
         if returns {
-            let before = (self.max_payload(), self.is_on_standby());
-            let path = &mut self.paths[at];
-            path.state = PathState::Up;
-            shared.events.push_back(Event::PathUp { peer: self.task, path: path.id });
-            self.tell_carriers(before, shared);
-            // What waits on paths that are still down can now go this way.
-            for other in 0..self.paths.len() {
-                if !self.paths[other].is_up() {
-                    self.give_up_all(other, shared);
-                }
-            }
+            self.comes_back(at, shared);
         }
         if self.paths.iter().any(|path| path.doubt != Doubt::None) {
             self.settle_doubts(now, shared);

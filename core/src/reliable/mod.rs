@@ -35,6 +35,7 @@
 //! | `ack.rs` | when and what to acknowledge |
 //! | `loss_detection.rs` | round-trip times, the probe timeout, when a datagram counts as lost |
 //! | `loss_recovery.rs` | acknowledgements, retransmission, probes, failover |
+//! | `link_reports.rs` | links that go down and come back |
 //! | `standby.rs` | paths that carry data only while no other one does |
 //! | `congestion.rs`, `credit.rs` | how much may be in flight |
 //! | `timers.rs` | which peer is due when |
@@ -58,6 +59,7 @@ mod fast_path;
 #[cfg(any(test, fuzzing, feature = "sim"))]
 pub mod fuzz_entry;
 mod held;
+mod link_reports;
 mod loss_detection;
 mod loss_recovery;
 mod narrowing;

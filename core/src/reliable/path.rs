@@ -3,6 +3,7 @@
 use super::ack::Arrivals;
 use super::config::{EngineConfig, Nanos};
 use super::congestion::Congestion;
+use super::link_reports::Reported;
 use super::loss_detection::{LossDetector, Rtt};
 use super::path_mtu::PathMtu;
 use super::sent::{Fate, MAX_SENT, Sent, SentRing};
@@ -60,6 +61,7 @@ pub(super) struct Path {
     pub(super) standby: bool,
     pub(super) state: PathState,
     pub(super) doubt: Doubt,
+    pub(super) reported: Reported,
     /// The first number that was not sent yet when the path was reported down: acknowledgements of
     /// earlier ones do not bring it back.
     pub(super) reported_at: u64,
@@ -95,6 +97,7 @@ impl Path {
             standby: info.standby.is_some(),
             state: PathState::Up,
             doubt: Doubt::None,
+            reported: Reported::Nothing,
             reported_at: 0,
             max_datagram: info.max_datagram,
             mtu: PathMtu::new(info.max_datagram),

@@ -142,10 +142,6 @@ impl Peer {
             || (!self.splits.is_empty() && self.splits.has_unsent(channel as u8))
     }
 
-    fn any_up(&self) -> Option<usize> {
-        self.paths.iter().position(Path::is_up)
-    }
-
     /// What may be sent on a path now.
     fn allowed(&self, path: &Path) -> Allowed {
         if !path.has_place() {
@@ -191,7 +187,7 @@ impl Peer {
         output.out.clear(self.task, self.paths[at].id);
         let max_datagram = self.paths[at].max_datagram;
         self.paths[at].mtu.raise(output.tools.now, max_datagram);
-        let none_up = self.any_up().is_none();
+        let trusted = self.may_carry(at);
         let (most, most_bytes) =
             (output.tools.shared.config.batch_datagrams, output.tools.shared.config.batch_bytes);
         let mut ended = false;
@@ -202,7 +198,7 @@ impl Peer {
             if written >= most || (written > 0 && output.out.total + cap > most_bytes) {
                 break;
             }
-            match self.write_datagram(at, cap, none_up, output) {
+            match self.write_datagram(at, cap, trusted, output) {
                 Some(last) => ended = last,
                 None => break,
             }
@@ -213,7 +209,7 @@ impl Peer {
         }
         // Acknowledgements that found no room go behind the full datagrams, unless all together
         // would be more than one send can carry.
-        if !ended && written < most && self.paths.iter().any(|path| path.arrivals.urgent()) {
+        if trusted && !ended && written < most && self.paths.iter().any(|path| path.arrivals.urgent()) {
             let left = MAX_DATAGRAM.max(most_bytes).saturating_sub(output.out.total);
             let cap = output.out.segment_size.min(left);
             if cap > HEADER_LEN {
@@ -223,19 +219,20 @@ impl Peer {
         true
     }
 
-    /// Writes one datagram of at most `cap` bytes. Says whether it is the last one of its batch;
-    /// `None`: there is nothing for it.
+    /// Writes one datagram of at most `cap` bytes, on a path that is [`trusted`](Self::may_carry) with
+    /// more than probes or not. Says whether it is the last one of its batch; `None`: there is
+    /// nothing for it.
     #[inline]
     fn write_datagram<A: Authenticator, M: Memory>(
         &mut self,
         at: usize,
         cap: usize,
-        none_up: bool,
+        trusted: bool,
         output: &mut Output<'_, A, M>,
     ) -> Option<bool> {
         let path = &self.paths[at];
         let probing = path.probes > 0;
-        let carries = none_up || path.is_up() && self.carriers().contains(&at);
+        let carries = trusted && (!path.is_up() || self.carriers().contains(&at));
         let allowed = if probing || !carries {
             let data = carries && !path.asks_only();
             Allowed { requests: data, replies: data }
@@ -265,7 +262,7 @@ impl Peer {
         let blocked = window_full || self.charged + charge >= self.credit;
         let starved = self.queues.iter().any(|channel| channel.starved);
         let at_once = probing || builder.resent > 0 || if more { blocked } else { starved || builder.lent };
-        if !more {
+        if !more && trusted {
             self.write_acks(output.tools.now, &mut builder);
         }
         if probing {

@@ -1,6 +1,7 @@
 //! Two engines, and a hand on every datagram between them.
 
 mod fast_path;
+mod flapping;
 mod flow;
 mod many_in_flight;
 mod path_mtu;
