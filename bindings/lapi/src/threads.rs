@@ -23,13 +23,13 @@ impl Threads {
         let mut threads = Self::default();
         if !info.attr.is_null() {
             let mut size = 0;
-            // SAFETY: not null; the caller's promise.
+            // SAFETY: not null, so initialised attributes by the caller's promise.
             if unsafe { libc::pthread_attr_getstacksize(info.attr, &mut size) } == 0 {
                 threads.stack_size = Some(size);
             }
         }
         if !info.init_func.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: a pointer to a function of one pointer, by the caller's promise.
             let function = unsafe {
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(info.init_func)
             };

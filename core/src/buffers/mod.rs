@@ -146,6 +146,18 @@ unsafe impl Send for Destination {}
 unsafe impl Send for Source {}
 
 impl Source {
+    /// Consecutive bytes, of which packets hold whole multiples of `atom`; 0 and 1 are any number.
+    pub fn of_atoms(from: *const u8, len: u64, atom: u64) -> Self {
+        Self::stretch(from, len, atom, Share::All)
+    }
+
+    fn stretch(from: *const u8, len: u64, atom: u64, share: Share) -> Self {
+        match (atom, share) {
+            (0 | 1, Share::All) => Self::Contiguous(from, len),
+            _ => Self::Gather(Box::new(Stretch { from, atom, share }), len),
+        }
+    }
+
     /// Bytes in all.
     #[inline(always)]
     pub fn len(&self) -> u64 {
@@ -183,6 +195,33 @@ impl Source {
             // SAFETY: the layout's memory is valid by the contract above.
             Self::Gather(layout, _) => unsafe { layout.read(position, out) },
         }
+    }
+}
+
+/// Consecutive bytes, of which some are not to be separated or are not the program's.
+struct Stretch {
+    from: *const u8,
+    atom: u64,
+    share: Share,
+}
+
+// SAFETY: the memory is valid on whatever thread by the promise of whoever starts the operation, as
+// for each source.
+unsafe impl Send for Stretch {}
+
+impl Gather for Stretch {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        let from = self.from.wrapping_add(position as usize);
+        // SAFETY: the caller asks for bytes of the message only, which are valid.
+        unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+    }
+
+    fn atom(&self) -> u64 {
+        self.atom
+    }
+
+    fn share(&self) -> Share {
+        self.share
     }
 }
 

@@ -82,10 +82,7 @@ impl TrustedSource {
         let mut copy = vec![0; self.len() as usize].into_boxed_slice();
         self.read(0, &mut copy);
         let (from, len) = (copy.as_ptr(), copy.len() as u64);
-        self.0 = match (self.atom(), self.share()) {
-            (1, Share::All) => Source::Contiguous(from, len),
-            (atom, share) => Source::Gather(Box::new(Copied { from, atom, share }), len),
-        };
+        self.0 = Source::stretch(from, len, self.atom(), self.share());
         copy
     }
 
@@ -112,32 +109,6 @@ impl TrustedSource {
             Source::Contiguous(..) => None,
             Source::Gather(layout, _) => layout.local(),
         }
-    }
-}
-
-/// Consecutive bytes, of which some are not to be separated or are not the program's.
-struct Copied {
-    from: *const u8,
-    atom: u64,
-    share: Share,
-}
-
-// SAFETY: whoever makes one vouches for the memory, on whatever thread.
-unsafe impl Send for Copied {}
-
-impl Gather for Copied {
-    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        let from = self.from.wrapping_add(position as usize);
-        // SAFETY: within the memory by the caller's promise.
-        unsafe { from.copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
-    }
-
-    fn atom(&self) -> u64 {
-        self.atom
-    }
-
-    fn share(&self) -> Share {
-        self.share
     }
 }
 

@@ -1,18 +1,15 @@
 //! A direct copy that the transport has under way while the peer is purged.
 
-use super::super::two_tasks;
+use super::super::played::{Coming, Play, Played};
+use super::super::two_tasks::{self, PEER};
 use crate::context::{Delivery, HandlerId, Notify};
 use crate::error::Error;
 use crate::message::{Destination, GetArgs};
-use crate::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RawSlice, RemoteAddr,
-    Status, Transport, TransportError, Usage,
-};
-use crate::wire::{Encoded, Header, Kind};
+use crate::transport::{Caps, Status};
+use crate::wire::{Header, Kind};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-const PEER: PeerId = 1;
 const PURGES: HandlerId = HandlerId(1);
 /// The poll that brings a message of the peer's, and that which brings the end of the copy.
 const MESSAGE: u32 = 2;
@@ -24,76 +21,32 @@ thread_local! {
     static COPY: Cell<Option<(u64, u32)>> = const { Cell::new(None) };
 }
 
-/// A transport whose copies take a while.
-#[derive(Default)]
-struct Slow {
-    packet: Option<Vec<u8>>,
-}
+/// Copies take a while.
+struct Slow;
 
-impl Transport for Slow {
-    const NAME: &'static str = "slow";
-    const VERSION: &'static str = "0";
-    const CAPS: Caps = Caps::AM_SHORT
-        .union(Caps::RELIABLE)
-        .union(Caps::ORDERED)
-        .union(Caps::GET_ZCOPY)
-        .union(Caps::ANY_ADDRESS);
-    const DECLARATION: Declaration = Declaration { cost_ns: 2, usage: Usage::Always, variables: &[] };
-    type Waiter = NoWaiter;
+impl Play for Slow {
+    const CAPS: Caps = Caps::GET_ZCOPY.union(Caps::ANY_ADDRESS);
 
-    fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
-        Ok((Self::default(), NoWaiter))
-    }
-
-    fn attributes(&self) -> Attributes {
-        let limits = Limits {
-            max_short: 1 << 16,
-            max_packed: 1 << 16,
-            max_zcopy: 1 << 30,
-            max_peers: 2,
-            zcopy_from: 1,
-            ..Limits::default()
-        };
-        Attributes { caps: Self::CAPS, limits, note: String::new() }
-    }
-
-    fn address(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    fn am_short(&mut self, _: PeerId, _: &[u8], _: &[u8]) -> Status {
-        Status::Done
-    }
-
-    unsafe fn get_zcopy(&mut self, _: PeerId, _: RawSlice, _: RemoteAddr, token: u64) -> Status {
+    fn copies(token: u64) {
         COPY.set(Some((token, 0)));
-        Status::InProgress
     }
 
-    fn poll(&mut self, events: &mut [Event]) -> usize {
-        let Some((token, polls)) = COPY.get() else { return 0 };
+    fn coming() -> Option<Coming> {
+        let (token, polls) = COPY.get()?;
         COPY.set((polls < END).then_some((token, polls + 1)));
-        events[0] = match polls {
-            MESSAGE => {
-                let mut head = Encoded::new();
-                let len = Header::new(Kind::Am, 0, PURGES.0.into()).encode(&mut head);
-                let packet = self.packet.insert(head.bytes(len).to_vec());
-                Event::message(PEER, packet.as_mut_ptr(), packet.len() as u32)
-            }
-            END => Event::complete(PEER, token, Status::PeerDown),
-            _ => return 0,
-        };
-        1
+        match polls {
+            MESSAGE => Some(Coming::Packet(Header::new(Kind::Am, 0, PURGES.0.into()))),
+            END => Some(Coming::End(token, Status::PeerDown)),
+            _ => None,
+        }
     }
 }
 
 #[expect(unreachable_pub, reason = "the macro is for plugins")]
 mod linked {
-    crate::export_transport!(super::Slow, "slow", "0");
+    use super::Played;
+
+    crate::export_transport!(Played<super::Slow>, "slow", "0");
 }
 
 #[test]

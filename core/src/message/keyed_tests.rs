@@ -1,24 +1,15 @@
 //! Memory whose key a task still uses when its life begins anew.
 
-use super::super::two_tasks;
+use super::super::played::{Coming, Play, Played, last_sent};
+use super::super::two_tasks::{self, bring};
 use super::{COME, DROPPED, GONE, KNOWN};
-use crate::Context;
-use crate::stats::Path;
-use crate::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RawSlice, RegionInfo,
-    Status, Transport, TransportError, Usage,
-};
-use crate::wire::{Encoded, Header, Kind};
-use std::cell::{Cell, RefCell};
+use crate::transport::Caps;
+use crate::wire::{Header, Kind};
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-const PEER: PeerId = 1;
-
 thread_local! {
-    /// What the other task has been sent.
-    // tidy-allow(statics): each thread has its own, so that tests share none.
-    static SENT: RefCell<Vec<Header>> = const { RefCell::new(Vec::new()) };
     /// Polls since the other task was told that a region is gone.
     // tidy-allow(statics): each thread has its own, so that tests share none.
     static POLLS: Cell<u32> = const { Cell::new(0) };
@@ -29,8 +20,8 @@ thread_local! {
 
 /// Of what was sent about regions, the number of the last one of which this was said.
 fn said(what: u16) -> Option<u64> {
-    let of = |header: &&Header| header.kind == Kind::Region && header.user_header == what;
-    SENT.with_borrow(|sent| sent.iter().rfind(of).map(|header| header.extra[1]))
+    last_sent(|header| header.kind == Kind::Region && header.user_header == what)
+        .map(|header| header.extra[1])
 }
 
 /// What the other task answers.
@@ -38,83 +29,28 @@ fn answer(what: u16, number: u64) -> Header {
     Header { user_header: what, extra: [0, number, 0], ..Header::new(Kind::Region, 0, 0) }
 }
 
-/// A way to a task that reaches memory by keys. It drops a key a while after it was asked to.
-#[derive(Default)]
-struct Keyed {
-    packet: Option<Vec<u8>>,
-}
+/// The other task reaches memory by keys. It drops a key a while after it was asked to.
+struct Keyed;
 
-impl Transport for Keyed {
-    const NAME: &'static str = "keyed";
-    const VERSION: &'static str = "0";
-    const CAPS: Caps = Caps::AM_SHORT.union(Caps::RELIABLE).union(Caps::ORDERED).union(Caps::REGISTER);
-    const DECLARATION: Declaration = Declaration { cost_ns: 2, usage: Usage::Always, variables: &[] };
-    type Waiter = NoWaiter;
+impl Play for Keyed {
+    const CAPS: Caps = Caps::REGISTER;
 
-    fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
-        Ok((Self::default(), NoWaiter))
-    }
-
-    fn attributes(&self) -> Attributes {
-        let limits = Limits {
-            max_short: 1 << 16,
-            max_packed: 1 << 16,
-            max_zcopy: 1 << 30,
-            max_peers: 2,
-            ..Limits::default()
-        };
-        Attributes { caps: Self::CAPS, limits, note: String::new() }
-    }
-
-    fn address(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    fn am_short(&mut self, _: PeerId, head: &[u8], _: &[u8]) -> Status {
-        let (header, _) = Header::parse(head).expect("a packet");
-        SENT.with_borrow_mut(|sent| sent.push(header));
-        Status::Done
-    }
-
-    unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        Ok(RegionInfo { addr: range.ptr.addr() as u64, len: range.len as u64, id: 3, key: 9 })
-    }
-
-    fn mem_release(&mut self, _: u64) {
+    fn releases() {
         RELEASED.set(Some(POLLS.get()));
     }
 
-    fn poll(&mut self, events: &mut [Event]) -> usize {
-        let Some(number) = said(GONE) else { return 0 };
+    fn coming() -> Option<Coming> {
+        let number = said(GONE)?;
         POLLS.set(POLLS.get() + 1);
-        if POLLS.get() != 3 {
-            return 0;
-        }
-        let mut head = Encoded::new();
-        let len = answer(DROPPED, number).encode(&mut head);
-        let packet = self.packet.insert(head.bytes(len).to_vec());
-        events[0] = Event::message(PEER, packet.as_mut_ptr(), packet.len() as u32);
-        1
+        (POLLS.get() == 3).then(|| Coming::Packet(answer(DROPPED, number)))
     }
 }
 
 #[expect(unreachable_pub, reason = "the macro is for plugins")]
 mod linked {
-    crate::export_transport!(super::Keyed, "keyed", "0");
-}
+    use super::Played;
 
-/// Handles a packet as one that has come from the other task.
-fn bring(context: &Context, header: Header) {
-    let mut packet = Encoded::new();
-    let len = header.encode(&mut packet);
-    let mut locked = context.locked();
-    locked.dispatching += 1;
-    locked.packet_of_present(Path::Network, PEER, packet.bytes(len));
-    locked.dispatching -= 1;
+    crate::export_transport!(Played<super::Keyed>, "keyed", "0");
 }
 
 /// What the other task had under way when it purged this one may take longer than its purge.

@@ -55,6 +55,8 @@ mod short_put;
 mod zero_copy_send;
 
 #[cfg(all(test, not(loom), not(miri)))]
+mod played;
+#[cfg(all(test, not(loom), not(miri)))]
 mod two_tasks;
 
 pub use crate::buffers::{Destination, Direction, Gather, Scatter, Share, Source};

@@ -1,6 +1,6 @@
 //! Peers over a packet engine that are purged, begin anew, or leave while something is under way.
 
-use super::super::two_tasks;
+use super::super::two_tasks::{self, PEER, bring};
 use crate::Context;
 use crate::context::{Delivery, HandlerId, Notify, Operation, RemoteMemory};
 use crate::datagrams::Datagrams;
@@ -8,7 +8,6 @@ use crate::datagrams::tests::{poll, under_way};
 use crate::error::Error;
 use crate::handlers::Incoming;
 use crate::state::Waiting;
-use crate::stats::Path;
 use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{Link, PeerId, Status};
 use crate::wire::{Encoded, Header, Kind};
@@ -17,7 +16,6 @@ use std::ffi::c_void;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-const PEER: PeerId = 1;
 /// Counts messages;
 const COUNTS: HandlerId = HandlerId(1);
 /// this one also purges their sender, and resumes it.
@@ -94,16 +92,6 @@ fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_fo
     drop(locked);
     context.purge(PEER).unwrap();
     context.terminate().unwrap();
-}
-
-/// Handles a packet as one that has come from the other task.
-fn bring(context: &Context, header: Header) {
-    let mut packet = Encoded::new();
-    let len = header.encode(&mut packet);
-    let mut locked = context.locked();
-    locked.dispatching += 1;
-    locked.packet_of_present(Path::Network, PEER, packet.bytes(len));
-    locked.dispatching -= 1;
 }
 
 /// What a handler answers that purges the sender of its message, and perhaps resumes it, would

@@ -11,10 +11,13 @@ use crate::error::Error;
 use crate::handlers::Delivery;
 use crate::message::packet::tests::own;
 use crate::stats::Path;
-use crate::transport::Link;
 use crate::transport::abi::TransportOps;
+use crate::transport::{Link, PeerId};
 use crate::wire::{Encoded, Header, Kind};
 use std::time::Duration;
+
+/// The other task.
+pub(crate) const PEER: PeerId = 1;
 
 /// Task 0, and task 1's end of the wire.
 pub(crate) fn pair() -> (Context, Link, Datagrams) {
@@ -37,29 +40,33 @@ pub(crate) fn context_over(transport: &'static TransportOps) -> Context {
         .unwrap()
 }
 
+/// Handles a packet as one that has come from the other task.
+pub(crate) fn bring(context: &Context, header: Header) {
+    let mut packet = Encoded::new();
+    let len = header.encode(&mut packet);
+    let mut locked = context.locked();
+    locked.dispatching += 1;
+    locked.packet_of_present(Path::Network, PEER, packet.bytes(len));
+    locked.dispatching -= 1;
+}
+
 #[test]
 fn a_handler_in_line_gets_an_error_where_a_call_would_wait_and_sends_a_copy_of_data() {
     let (context, _link, _far) = pair();
     let (tell, told) = std::sync::mpsc::channel();
     context
         .set_handler(HandlerId(1), move |context, _| {
-            let far = RemoteMemory { task: 1, addr: 64, len: 8 };
+            let far = RemoteMemory { task: PEER, addr: 64, len: 8 };
             tell.send(context.get_bytes(far, &mut [0; 8])).unwrap();
             tell.send(context.fetch_add(far, 1).map(|_| ())).unwrap();
             let data = vec![7; 8 << 20];
-            assert!(context.send(1, HandlerId(2), &[], &data).is_ok());
+            assert!(context.send(PEER, HandlerId(2), &[], &data).is_ok());
             let far = RemoteMemory { len: data.len() as u64, ..far };
             assert!(context.put_bytes(far, &data[..8]).is_ok() && context.put_bytes(far, &data).is_ok());
             Delivery::bury()
         })
         .unwrap();
-    let mut packet = Encoded::new();
-    let len = Header::new(Kind::Am, 0, 1).encode(&mut packet);
-    let mut locked = context.locked();
-    locked.dispatching += 1;
-    locked.packet_of_present(Path::Network, 1, packet.bytes(len));
-    locked.dispatching -= 1;
-    drop(locked);
+    bring(&context, Header::new(Kind::Am, 0, 1));
     let outcomes: Vec<_> = told.try_iter().collect();
     assert_eq!(outcomes.len(), 2, "the handler has run");
     for outcome in outcomes {
@@ -67,7 +74,7 @@ fn a_handler_in_line_gets_an_error_where_a_call_would_wait_and_sends_a_copy_of_d
     }
     assert_eq!(context.locked().sending.copies, 2, "the long ones go out later");
     // Nobody takes it.
-    context.purge(1).unwrap();
+    context.purge(PEER).unwrap();
 }
 
 /// A job of two tasks of which the other one, whose epoch is 1, is played by the test.

@@ -38,10 +38,7 @@ pub(crate) fn source(
         //= LAPI Guide, LAPI_Xfer, BUFFER_BOTH_CONTIGUOUS
         None if both_contiguous => {
             let from = base.wrapping_offset(program.descriptor().lext as isize);
-            match atom {
-                0 => Source::Contiguous(from, len),
-                _ => Source::Gather(Box::new(Stretch { from: from.expose_provenance(), atom }), len),
-            }
+            Source::of_atoms(from, len, atom)
         }
         _ => Source::Gather(Box::new(Origin { program, base: base.expose_provenance() }), len),
     };
@@ -97,24 +94,6 @@ fn trace(program: &Registered, len: u64) -> Result<(), Error> {
         left -= piece.len as u64;
     }
     Ok(())
-}
-
-/// Consecutive bytes, of which atoms are not to be separated.
-struct Stretch {
-    from: usize,
-    atom: u64,
-}
-
-impl Gather for Stretch {
-    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
-        let from = std::ptr::with_exposed_provenance::<u8>(self.from).wrapping_add(position as usize);
-        // SAFETY: the caller's promise.
-        unsafe { from.copy_to(out.as_mut_ptr(), out.len()) };
-    }
-
-    fn atom(&self) -> u64 {
-        self.atom
-    }
 }
 
 struct Origin {

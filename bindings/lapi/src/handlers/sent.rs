@@ -17,7 +17,7 @@ impl Sent {
     unsafe fn call(self, context: &Context) {
         let reason = if self.ok { LAPI_SUCCESS } else { LAPI_ERR_SEND_INCOMP };
         let mut info = lapi_sh_info_t { src: self.peer, reason: reason as c_uint, reserve: [0; 6] };
-        // SAFETY: the caller's promise.
+        // SAFETY: the address is that of a function of this type, by the caller's promise.
         unsafe {
             let call = std::mem::transmute::<usize, scompl_hndlr_t>(self.function);
             context.lending(|| call(handles::for_handlers(context), self.argument, &mut info));
@@ -33,11 +33,11 @@ impl Sent {
 pub(super) unsafe fn tell(context: &Context, peer: u32, function: usize, argument: *mut c_void, ok: bool) {
     let sent = Sent { peer, function, argument, ok };
     let Some(instance) = handles::of_context(context) else {
-        // SAFETY: the caller's promise.
+        // SAFETY: handler and argument belong together, by the caller's promise.
         return unsafe { sent.call(context) };
     };
     let all = &instance.send_handlers.0;
-    // SAFETY: the caller holds the lock.
+    // SAFETY: the calling thread holds the lock, within which the context tells of the end.
     let mut next = unsafe { all.in_handler(context, |all| all.begin(sent)) };
     while let Some(sent) = next {
         // SAFETY: the caller's promise for this one; for those that were kept, that of the call
