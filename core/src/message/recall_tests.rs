@@ -18,8 +18,8 @@ thread_local! {
     static POLLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The other task can copy from this one's memory. It leaves memory alone a while after it was asked
-/// to.
+/// The other task can copy from this one's memory. It leaves memory alone a while after it was
+/// asked to.
 struct Direct;
 
 impl Play for Direct {

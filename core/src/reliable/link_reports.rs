@@ -3,20 +3,10 @@
 use super::Engine;
 use super::auth::Authenticator;
 use super::events::Event;
-use super::path::{Path, PathState};
+use super::path::{Path, PathState, Reported};
 use super::peer::Peer;
 use super::shared::Shared;
 use super::submission::PeerError;
-
-/// The last report of a path's link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reported {
-    /// There was none since the peer last answered on the path, or since the path was up.
-    Nothing,
-    Down,
-    /// It was down, and the peer has not answered on the path since.
-    UpAgain,
-}
 
 impl<A: Authenticator> Engine<A> {
     /// News of a path from elsewhere, such as the link state: it is down and to be left at once, or

@@ -3,7 +3,6 @@
 use super::ack::Arrivals;
 use super::config::{EngineConfig, Nanos};
 use super::congestion::Congestion;
-use super::link_reports::Reported;
 use super::loss_detection::{LossDetector, Rtt};
 use super::path_mtu::PathMtu;
 use super::sent::{Fate, MAX_SENT, Sent, SentRing};
@@ -51,6 +50,16 @@ pub(super) enum Doubt {
     Asked,
     /// On another path it did so, at this time; an answer on this one may be right behind.
     Answered(Nanos),
+}
+
+/// The last report of a path's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reported {
+    /// There was none since the peer last answered on the path, or since the path was up.
+    Nothing,
+    Down,
+    /// It was down, and the peer has not answered on the path since.
+    UpAgain,
 }
 
 #[derive(Debug)]

@@ -219,9 +219,9 @@ impl Peer {
         true
     }
 
-    /// Writes one datagram of at most `cap` bytes, on a path that is [`trusted`](Self::may_carry) with
-    /// more than probes or not. Says whether it is the last one of its batch; `None`: there is
-    /// nothing for it.
+    /// Writes one datagram of at most `cap` bytes. If the path is not
+    /// [`trusted`](Self::may_carry), it carries a probe alone. Says whether it is the last one of
+    /// its batch; `None`: there is nothing for it.
     #[inline]
     fn write_datagram<A: Authenticator, M: Memory>(
         &mut self,
