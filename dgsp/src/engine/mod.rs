@@ -7,6 +7,10 @@
 pub(crate) mod kernels;
 pub(crate) mod lengths;
 pub(crate) mod lockstep;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) mod permute;
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[path = "no_permute.rs"]
 pub(crate) mod permute;
 pub(crate) mod plan;
 pub(crate) mod run;

@@ -1,5 +1,5 @@
 //! Short structures, several at a time: one load, one permutation of bytes, one store under a mask
-//! (AVX-512 VBMI).
+//! (AVX-512 VBMI). `no_permute.rs` takes its place where there is no such instruction.
 //!
 //! The masks name exactly the bytes of the blocks, on both sides: what lies between is neither read
 //! nor written. Field by field, each structure would need several stores.
@@ -53,7 +53,7 @@ impl Permutation {
         }
         let permutation =
             Self { group, stride, size: at / group, lo: isize::try_from(lo).ok()?, gather, scatter, named };
-        available().then(|| Box::new(permutation))
+        vectors::available().then(|| Box::new(permutation))
     }
 
     /// The group's masks for its first `n` structures: of memory, and of the packed bytes.
@@ -67,7 +67,6 @@ fn low(n: usize) -> u64 {
     u64::MAX.checked_shr((VECTOR - n) as u32).unwrap_or(0)
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vectors {
     use super::Permutation;
     use std::arch::x86_64::{
@@ -129,20 +128,3 @@ mod vectors {
         }
     }
 }
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-mod vectors {
-    use super::Permutation;
-
-    pub(super) fn available() -> bool {
-        false
-    }
-
-    impl Permutation {
-        /// # Safety
-        /// None: no permutation is made here.
-        pub(crate) unsafe fn run<const GATHERS: bool>(&self, _: *mut u8, _: *mut u8, _: usize) {}
-    }
-}
-
-use vectors::available;
