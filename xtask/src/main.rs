@@ -46,7 +46,8 @@ enum Command {
     Codegen(codegen::Args),
     /// Check the repository's invariants: file sizes, atomics, statics, citations, links
     Tidy(tidy::Args),
-    /// C programs and unit tests under ThreadSanitizer
+    /// What takes too long for every change: ThreadSanitizer, AddressSanitizer, Miri, ten thousand
+    /// endpoints, thousands of seeds of the simulator, long fuzzing, all tests with large doses
     Nightly(nightly::Args),
     /// Build in release mode and lay the files out under a prefix
     Install(install::Args),
