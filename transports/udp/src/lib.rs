@@ -13,6 +13,7 @@
 //! | `address.rs` | what a task publishes about itself |
 //! | `pairing.rs` | which of two tasks' interfaces reach each other |
 //! | `rail.rs` | one interface's socket: sending |
+//! | `offload.rs` | whether the kernel cuts batches into datagrams |
 //! | `inbox.rs` | what arrives on a socket |
 //! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
@@ -22,6 +23,7 @@ mod declaration;
 mod inbox;
 mod interfaces;
 mod links;
+mod offload;
 mod options;
 mod pairing;
 mod rail;

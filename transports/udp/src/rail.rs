@@ -2,6 +2,7 @@
 
 use crate::address::Entry;
 use crate::inbox::Inbox;
+use crate::offload::Offload;
 use crate::options::{BUFFER, Options};
 use crate::sys::{Pages, RawAddr, Socket};
 use lapis_core::transport::{Host, Interrupted, RawSlice, TransportError};
@@ -36,8 +37,8 @@ pub(crate) struct Rail {
     pub(crate) receive_buffer: u32,
     /// Allocated when the first peer is reached over this rail.
     pub(crate) inbox: Option<Inbox>,
-    /// Several datagrams in one call, unless that was refused.
-    pub(crate) gso: bool,
+    /// Several datagrams in one call.
+    pub(crate) gso: Offload,
     pub(crate) gro: bool,
     /// The one peer that the socket is connected to.
     pub(crate) connected: bool,
@@ -67,7 +68,7 @@ impl Rail {
             host.debug(format_args!("{what}: overflows of the receive buffer go uncounted: {e}"));
         }
         let gro = socket.join(true).is_ok();
-        let gso = socket.knows_gso();
+        let gso = Offload::new(socket.knows_gso());
         if let Some(us) = options.busy_poll
             && let Err(e) = socket.busy_poll(us)
         {
@@ -153,21 +154,28 @@ impl Rail {
                 return sent;
             }
         }
-        if several && !self.gso {
+        // SAFETY: the caller's promise.
+        let begun = if several { unsafe { self.interrupted.resume(slices) } } else { 0 };
+        // A batch that was begun datagram by datagram goes on so: else some would leave twice.
+        if several && (begun > 0 || !self.gso.is_due()) {
             // SAFETY: the caller's promise.
-            return unsafe { self.send_apart(to, slices, segment) };
+            return unsafe { self.send_apart(to, slices, segment, begun) };
         }
         let gso = if several { segment as u16 } else { 0 };
         loop {
             let name = (!self.connected).then_some(to);
             // SAFETY: the caller's promise; the layouts agree (asserted above).
             let sent = unsafe { self.socket.send(name, slices.as_ptr().cast(), slices.len(), gso) };
-            let Err(e) = sent else { return Sent::Yes };
+            let Err(e) = sent else {
+                if several {
+                    self.gso.note_taken();
+                }
+                return Sent::Yes;
+            };
             if several && matches!(e.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP)) {
-                // This interface, or this kernel, can't cut batches into datagrams.
-                self.gso = false;
+                self.gso.note_refused();
                 // SAFETY: the caller's promise.
-                return unsafe { self.send_apart(to, slices, segment) };
+                return unsafe { self.send_apart(to, slices, segment, 0) };
             }
             if let Some(verdict) = verdict(&e) {
                 return verdict;
@@ -218,12 +226,18 @@ impl Rail {
         }
     }
 
-    /// The same with one datagram at a time.
+    /// The same with one datagram at a time, of which so many have been sent already.
     ///
     /// # Safety
     /// As for [`send`](Self::send).
     #[cold]
-    unsafe fn send_apart(&mut self, to: &RawAddr, slices: &[RawSlice], segment: usize) -> Sent {
+    unsafe fn send_apart(
+        &mut self,
+        to: &RawAddr,
+        slices: &[RawSlice],
+        segment: usize,
+        mut left: usize,
+    ) -> Sent {
         let mut ends = Vec::new();
         let mut vectors = std::mem::take(&mut self.vectors);
         vectors.clear();
@@ -248,8 +262,6 @@ impl Rail {
             starts.zip(&ends).map(|(start, end)| (vectors[start..].as_ptr(), end - start)).collect();
         let to = (!self.connected).then_some(to);
         let mut outcome = Sent::Yes;
-        // SAFETY: the caller's promise.
-        let mut left = unsafe { self.interrupted.resume(slices) };
         while left < datagrams.len() {
             // SAFETY: the caller's promise; the vectors live here.
             match unsafe { self.socket.send_many(to, &datagrams[left..]) } {

@@ -290,7 +290,8 @@ impl Transport for Udp {
             .rails
             .iter()
             .map(|r| {
-                let (gso, gro) = (if r.gso { "" } else { " no GSO" }, if r.gro { "" } else { " no GRO" });
+                let (gso, gro) =
+                    (if r.gso.works() { "" } else { " no GSO" }, if r.gro { "" } else { " no GRO" });
                 let used = if r.inbox.is_some() { "*" } else { "" };
                 format!("{used}{}{gso}{gro} buffer {}", r.entry, r.receive_buffer)
             })
