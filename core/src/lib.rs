@@ -32,7 +32,7 @@ pub use buffers::{Destination, Source};
 pub use completion::Completion;
 pub use context::{
     Attached, CompletionHandler, Context, ContextBuilder, Delivery, HandlerId, Memory, MemoryRegion, Notify,
-    Registered, RemoteMemory,
+    RegisteredMemory, RemoteMemory,
 };
 pub use counter::Counter;
 pub use error::{Error, LapiCode, Result};

@@ -4,7 +4,7 @@
 use lapis_core::config::Environment;
 use lapis_core::sync::{AtomicU32, Ordering};
 use lapis_core::transport::*;
-use lapis_core::{Context, Memory, Registered};
+use lapis_core::{Context, Memory, RegisteredMemory};
 use std::ptr::NonNull;
 use std::sync::{Barrier, OnceLock};
 
@@ -81,7 +81,7 @@ impl Drop for Pool {
 lapis_core::export_transport!(Pool, "pool", "0");
 
 /// A context in polling mode, memory of it that holds "hello", and registered memory.
-fn parent() -> (Context, Memory, Registered) {
+fn parent() -> (Context, Memory, RegisteredMemory) {
     let context = Context::builder()
         .environment(Environment::default())
         .bootstrap(lapis_core::bootstrap::singleton(0).unwrap())

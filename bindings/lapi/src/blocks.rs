@@ -2,14 +2,14 @@
 
 use crate::sync::lock;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::{Memory, Registered};
+use lapis_core::{Memory, RegisteredMemory};
 use std::collections::HashMap;
 
 /// Memory by address.
 #[derive(Default)]
 pub(crate) struct Blocks {
     allocated: Mutex<HashMap<usize, Memory>>,
-    registered: Mutex<HashMap<usize, Vec<Registered>>>,
+    registered: Mutex<HashMap<usize, Vec<RegisteredMemory>>>,
 }
 
 impl Blocks {
@@ -27,7 +27,7 @@ impl Blocks {
     /// What was registered, by first address.
     pub(crate) fn registered(
         &self,
-    ) -> impl std::ops::DerefMut<Target = HashMap<usize, Vec<Registered>>> + '_ {
+    ) -> impl std::ops::DerefMut<Target = HashMap<usize, Vec<RegisteredMemory>>> + '_ {
         lock(&self.registered)
     }
 }

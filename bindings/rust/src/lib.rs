@@ -83,8 +83,8 @@ pub mod layouts;
 pub use lapis_core as core;
 pub use lapis_core::{
     Attached, Completion, CompletionHandler, Context, ContextBuilder, Counter, Delivery, Destination, Error,
-    HandlerId, Incoming, LapiCode, Memory, MemoryRegion, Notify, Pending, Registered, RemoteMemory, Result,
-    Run, Source,
+    HandlerId, Incoming, LapiCode, Memory, MemoryRegion, Notify, Pending, RegisteredMemory, RemoteMemory,
+    Result, Run, Source,
 };
 
 /// Joins the job that the environment announces, with the configuration that the environment gives.

@@ -148,18 +148,18 @@ impl Context {
 
 /// Memory of the program that peers can reach while this value lives. See [`Context::register`].
 #[derive(Debug)]
-pub struct Registered {
+pub struct RegisteredMemory {
     context: Context,
     base: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: the address is only named to the context, under its lock.
-unsafe impl Send for Registered {}
+unsafe impl Send for RegisteredMemory {}
 // SAFETY: nothing can be done with it but to ask what it names.
-unsafe impl Sync for Registered {}
+unsafe impl Sync for RegisteredMemory {}
 
-impl Registered {
+impl RegisteredMemory {
     pub(crate) fn new(context: &Context, base: NonNull<u8>, len: usize) -> Self {
         Self { context: context.clone(), base, len }
     }
@@ -170,7 +170,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredMemory {
     fn drop(&mut self) {
         if !self.context.is_of_this_process() {
             return;

@@ -61,7 +61,7 @@ pub use builder::ContextBuilder;
 pub(crate) use flags::{Flags, ROWS_AT};
 pub use guarded::{Access, BriefAccess, Guarded, Held};
 pub(crate) use locked::{Locked, ShortSection};
-pub use memory::{Memory, Registered, RemoteMemory};
+pub use memory::{Memory, RegisteredMemory, RemoteMemory};
 pub use panics::MustReturn;
 pub use progress::Polled;
 pub use region::{Attached, MemoryRegion};

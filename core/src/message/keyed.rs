@@ -15,7 +15,7 @@ use super::{
     Destination, Direction, Operation, Outgoing, Source, TrustedDestination, TrustedSource, Waiting,
 };
 use crate::Context;
-use crate::context::{Locked, Notify, Registered, State};
+use crate::context::{Locked, Notify, RegisteredMemory, State};
 use crate::error::{Error, Result};
 use crate::state::{News, PeerState, Registration, Transfer, Withdrawn};
 use crate::status::Awaiting;
@@ -459,11 +459,11 @@ impl Context {
     /// # Safety
     /// The range stays mapped, and peers may change it at any time, until the value is dropped.
     #[doc(alias = "lapis_register")]
-    pub unsafe fn register(&self, base: NonNull<u8>, len: usize) -> Result<Registered> {
+    pub unsafe fn register(&self, base: NonNull<u8>, len: usize) -> Result<RegisteredMemory> {
         self.usable()?;
         // SAFETY: our caller keeps the range mapped until the value removes the region.
         unsafe { self.locked().add_region(base.as_ptr(), len) };
-        Ok(Registered::new(self, base, len))
+        Ok(RegisteredMemory::new(self, base, len))
     }
 }
 

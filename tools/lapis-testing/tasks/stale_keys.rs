@@ -23,7 +23,7 @@ const MESSAGES: u32 = 20;
 /// The memory that is taken back.
 #[expect(dead_code, reason = "it is only dropped")]
 enum Given {
-    Registered(lapis::core::Registered),
+    Registered(lapis::core::RegisteredMemory),
     Allocated(lapis::Memory),
 }
 
