@@ -48,7 +48,7 @@ pub use names::{DEPRECATED, LAUNCHER_PREFIX};
 pub use set_error::SetError;
 pub use suggest::nearest;
 pub use table::{Config, VARIABLES};
-pub use tuning::{TUNING, is_tunable, processor, write_tuning};
+pub use tuning::{TUNING, is_tunable, processor, update_tuning, write_tuning};
 pub use value::{CommonTasks, Device, InetAddrs, Instances, NetworkWindows};
 
 use crate::code::LapiCode;

@@ -110,19 +110,33 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
     Ok(values)
 }
 
-/// Sets values in a tuning file, which is made with its folder if it is not there; others in it
-/// stay, but what people had written goes. `about` is written in front, for people. The file
-/// changes whole or not at all.
+/// Sets values in a tuning file; see [`update_tuning`].
+///
+/// # Errors
+/// As for [`update_tuning`].
+pub fn write_tuning(path: &Path, about: &str, values: &[(&str, &str)]) -> io::Result<()> {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    update_tuning(path, about, |all| all.extend(values))
+}
+
+/// Has `change` change the values of a tuning file, which is made with its folder if it is not
+/// there. What people had written in it goes; `about` is written in front, for people. The file
+/// changes whole or not at all, and no other process changes it meanwhile.
 ///
 /// # Errors
 /// The file there does not count, or can't be written.
-pub fn write_tuning(path: &Path, about: &str, values: &[(&str, &str)]) -> io::Result<()> {
-    let mut all = read(path).map_err(|no| io::Error::other(no.why))?.unwrap_or_default();
-    all.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+pub fn update_tuning(
+    path: &Path,
+    about: &str,
+    change: impl FnOnce(&mut BTreeMap<String, String>),
+) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let _lock = lock(&path.with_file_name(format!(".{name}.lock")))?;
+    let mut all = read(path).map_err(|no| io::Error::other(no.why))?.unwrap_or_default();
+    change(&mut all);
     let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let mut text: String = about.lines().map(|line| format!("# {line}\n")).collect();
     all.iter().for_each(|(name, value)| text.push_str(&format!("{name}={value}\n")));
@@ -135,6 +149,32 @@ pub fn write_tuning(path: &Path, about: &str, values: &[(&str, &str)]) -> io::Re
         let _ = std::fs::remove_file(&draft);
     }
     written
+}
+
+/// Waits until nobody else has this file locked, and locks it until the answer is dropped. The file
+/// stays: if it were removed, one process might lock it and another one its successor. The tuning
+/// file can't take its place, because it is replaced by a new one each time.
+fn lock(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // For writing: a file system of another machine gives no lock otherwise.
+    let options = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path);
+    let file = options?;
+    loop {
+        match file.lock() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // Where there are no locks, only one that writes at the same time is in danger.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOLCK | libc::EOPNOTSUPP | libc::ENOSYS)) => {
+                return Ok(file);
+            }
+            locked => return locked.map(|()| file),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -173,9 +213,31 @@ mod tests {
         let pairs: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("LAPIS_COLLECTIVES", "allreduce=ring"), ("LAPIS_SHM_COPIES", "far=7")]);
         let folder = dir.file().parent().unwrap().to_owned();
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "a draft is left");
+        let mut left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".tuning.lock", "tuning"], "a draft is left");
         let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
         assert_eq!((mode(&dir.file()), mode(&folder)), (0o600, 0o700));
+    }
+
+    #[test]
+    fn none_of_several_changes_at_once_is_lost() {
+        const EACH: usize = 20;
+        let dir = Dir::new("several");
+        let file = dir.file();
+        let change = || {
+            update_tuning(&file, "", |all| {
+                let known = all.entry("LAPIS_COLLECTIVES".to_owned()).or_default();
+                known.push('x');
+            })
+            .unwrap();
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..EACH).for_each(|_| change()));
+            }
+        });
+        assert_eq!(read(&file).unwrap().unwrap()["LAPIS_COLLECTIVES"], "x".repeat(4 * EACH));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use lapis::Context;
-use lapis::core::config::{Environment, TUNING, processor, write_tuning};
+use lapis::core::config::{Environment, TUNING, processor, update_tuning};
 use lapis_collectives::schedule::levels::Hosts;
 use lapis_collectives::select::{self, Algorithm, Overrides, Row, Shape};
 use lapis_collectives::{Call, Operator, Team};
@@ -66,14 +66,19 @@ pub(crate) fn run() -> Result<()> {
         return Ok(());
     }
     print!("{}", listing(&figures, members));
-    let text = merged(environment.tuned(VARIABLE).unwrap_or_default(), members, &chosen(&figures, members));
+    let new = chosen(&figures, members);
     let about = format!(
         "Written by Lapis for {}. `lapis-perf tune` measures copies anew, `lapirun -n N lapis-perf tune collectives` the \
          algorithms for N tasks.",
         processor()
     );
-    write_tuning(path, &about, &[(VARIABLE, &text)])
-        .with_context(|| format!("{} can't be written", path.display()))?;
+    // As it is then: another number of tasks may have been measured meanwhile.
+    let mut text = String::new();
+    update_tuning(path, &about, |values| {
+        text = merged(values.get(VARIABLE).map_or("", String::as_str), members, &new);
+        values.insert(VARIABLE.to_owned(), text.clone());
+    })
+    .with_context(|| format!("{} can't be written", path.display()))?;
     println!(
         "\n{VARIABLE}={text}\nwritten to {}; `lapis-info --collectives` shows what it means",
         path.display()
