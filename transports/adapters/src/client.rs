@@ -28,7 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// who shows it waits meanwhile, and needs no daemon.
 pub const SHOWING: Duration = Duration::from_secs(2);
 
-/// For so long, and so often, a window is asked for that somebody is about to let go of.
+/// For so long at most, and so often, something is asked for again that may be there soon: a window
+/// that somebody is about to let go of, or that a daemon which has just begun has still to be shown.
 const SOON: Duration = Duration::from_secs(10);
 const BETWEEN: Duration = Duration::from_millis(5);
 
@@ -83,6 +84,8 @@ pub struct Daemon {
     /// Answers that are owed to requests which have timed out. They come before those to later
     /// requests: `ask` and `has_gone` drop so many, and both count down.
     late: AtomicU32,
+    /// For so many milliseconds something is asked for again that may be there soon.
+    soon: AtomicU32,
 }
 
 impl Daemon {
@@ -101,11 +104,14 @@ impl Daemon {
         has_gone(&self.channel, &self.late)
     }
 
-    /// Asks something, for each answer to which so long is waited at most.
+    /// Asks something, for each answer to which so long is waited at most. What may be there soon is
+    /// asked for again for no longer than that, either.
     pub fn within<R>(&self, patience: Duration, ask: impl FnOnce(&Self) -> R) -> R {
         // The system refuses no such time; and if it did, answers would be waited for as ever.
         let _ = self.channel.be_patient(patience);
+        self.soon.store(millis(patience.min(SOON)), Ordering::Relaxed);
         let result = ask(self);
+        self.soon.store(millis(SOON), Ordering::Relaxed);
         let _ = self.channel.be_patient(PATIENCE);
         result
     }
@@ -114,12 +120,13 @@ impl Daemon {
         ask(&self.address, &self.channel, request, fds, &self.late)
     }
 
-    /// The same for something that somebody may be about to let go of.
+    /// The same for something that may be there soon.
     fn ask_until_settled(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
+        let soon = Duration::from_millis(self.soon.load(Ordering::Relaxed).into());
         let begun = Instant::now();
         loop {
             match self.ask(request, &[]) {
-                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
+                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < soon => {}
                 answer => return answer,
             }
             std::thread::sleep(BETWEEN);
@@ -342,6 +349,10 @@ impl AsFd for Daemon {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
+}
+
+const fn millis(time: Duration) -> u32 {
+    time.as_millis() as u32
 }
 
 fn ask(

@@ -4,7 +4,7 @@
 //! whoever has the daemon's name may be somebody else who takes no clients. So a [`Greeting`] is
 //! said without waiting, and the answer is taken when it is there.
 
-use super::{Daemon, DaemonError, PATIENCE, ask, is_news};
+use super::{Daemon, DaemonError, PATIENCE, SOON, ask, is_news, millis};
 use crate::channel::{Address, Channel};
 use crate::matrix::Reader;
 use crate::protocol::{MAX_REPLY, Reply, Request, VERSION};
@@ -67,7 +67,8 @@ impl Daemon {
         };
         let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
         channel.be_patient(PATIENCE).map_err(|e| DaemonError::Silent(address.clone(), e))?;
-        Ok(Self { address, channel, number: daemon, matrix, late })
+        let soon = AtomicU32::new(millis(SOON));
+        Ok(Self { address, channel, number: daemon, matrix, late, soon })
     }
 }
 

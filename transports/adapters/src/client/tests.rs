@@ -1,5 +1,6 @@
 use super::*;
 use crate::protocol::VERSION;
+use lapis_core::sync::{Arc, AtomicUsize};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 #[test]
@@ -63,4 +64,44 @@ fn a_long_answer_that_comes_too_late_is_not_the_daemons_end() {
     assert_eq!(late.load(Ordering::Relaxed), 0);
     drop(far);
     assert!(has_gone(&near, &late));
+}
+
+/// A task whose other traffic stands still meanwhile asks for a window of a daemon that has just
+/// begun. The daemon answers otherwise in the end, which the task does not wait for; at the start
+/// of a job it does.
+#[test]
+fn what_may_be_there_soon_is_asked_for_again_for_no_longer_than_answers_are_waited_for() {
+    // More often than there is time for.
+    const MOST: usize = 400;
+    let address = Address::new(&format!("lapis-client-soon-{}", std::process::id()));
+    let listener = crate::listener::Listener::bind(&address).expect("free");
+    listener.listen().expect("bound");
+    let (left, refusals) =
+        (Arc::new(AtomicUsize::new(MOST)), Reply::Refused { why: Why::Soon, text: String::new() });
+    let at_daemon = Arc::clone(&left);
+    let daemon = std::thread::spawn(move || {
+        rustix::io::ioctl_fionbio(&listener, false).expect("a socket");
+        let client = listener.accept().expect("descriptors").expect("one comes");
+        rustix::io::ioctl_fionbio(client.as_fd(), false).expect("a socket");
+        let matrix = crate::matrix::Writer::new().expect("memory");
+        let (mut bytes, mut fds) = ([0; 4096], Vec::new());
+        let mut answer = |reply: &Reply, with: &[BorrowedFd<'_>]| {
+            let is_there = client.receive(&mut bytes, &mut fds, true).is_ok_and(|len| len > 0);
+            is_there && client.send(&serde_json::to_vec(reply).expect("plain"), with, true).is_ok()
+        };
+        answer(&Reply::Welcome { version: VERSION, daemon: 1 }, &[matrix.file().as_fd()]);
+        while at_daemon.load(Ordering::Relaxed) > 0 && answer(&refusals, &[]) {
+            at_daemon.fetch_sub(1, Ordering::Relaxed);
+        }
+        answer(&Reply::Done, &[]);
+    });
+    let client = Daemon::connect(&address).expect("it says hello at once");
+    let place = Place { adapter: "sn0".to_owned(), window: 0 };
+    let attach = |client: &Daemon| client.attach(&place, Key::of_text("x"));
+    let answer = client.within(Duration::from_millis(500), attach);
+    assert!(matches!(answer, Err(DaemonError::Refused { why: Why::Soon, .. })), "{answer:?}");
+    left.store(3, Ordering::Relaxed);
+    let answer = attach(&client);
+    assert!(matches!(answer, Err(DaemonError::Confused(..))), "it was asked until it answered: {answer:?}");
+    daemon.join().expect("ends");
 }
