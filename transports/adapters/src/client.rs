@@ -18,6 +18,8 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// For so long an answer is waited for. One to a window of an interface takes as long as the kernel
@@ -411,18 +413,36 @@ fn has_gone(channel: &Channel, late: &AtomicU32) -> bool {
 }
 
 /// What tells the windows behind an address apart from those behind others, of this host and of
-/// all: the same for every daemon that has listened there since the host was started.
+/// all: the same for every daemon that has listened there since the host was started. As over
+/// shared memory, tasks of different network name spaces are on different hosts.
 pub fn identity(address: &Address) -> u64 {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    // Names in the abstract name space are the network name space's.
     let space = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     let mut hash = Sha256::new();
-    for part in [&boot[..], space.as_os_str().as_encoded_bytes(), address.as_str().as_bytes()] {
+    for part in [&boot[..], space.as_os_str().as_encoded_bytes(), &place(address)] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
     let hash = hash.finalize();
     u64::from_le_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]])
+}
+
+/// What an address means to the processes of a network name space. A name in the abstract name
+/// space means the same to all of them. A path does not, where containers share the network and
+/// have files of their own: there its folder counts, and not how this process gets to it. (The
+/// socket's own file is another one for each daemon.)
+fn place(address: &Address) -> Vec<u8> {
+    let text = address.as_str().as_bytes().to_vec();
+    let Some(path) = address.path() else { return text };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let (Ok(folder), Some(name)) = (folder.unwrap_or(Path::new(".")).metadata(), path.file_name()) else {
+        return text;
+    };
+    let mut place = name.as_encoded_bytes().to_vec();
+    place.push(b'/');
+    place.extend_from_slice(&folder.dev().to_le_bytes());
+    place.extend_from_slice(&folder.ino().to_le_bytes());
+    place
 }
 
 /// Whether a message is none that answers a request.

@@ -105,3 +105,24 @@ fn what_may_be_there_soon_is_asked_for_again_for_no_longer_than_answers_are_wait
     assert!(matches!(answer, Err(DaemonError::Confused(..))), "it was asked until it answered: {answer:?}");
     daemon.join().expect("ends");
 }
+
+/// As where two containers share the network and each has a daemon at one path.
+#[test]
+fn one_path_in_two_folders_is_two_places_and_one_folder_by_two_names_is_one() {
+    let all = std::env::temp_dir().join(format!("lapis-client-places-{}", std::process::id()));
+    let (one, other, named) = (all.join("one"), all.join("other"), all.join("run"));
+    for folder in [&one, &other] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    let identity_in = |folder: &Path| identity(&Address::new(&folder.join("nsd").to_string_lossy()));
+    std::os::unix::fs::symlink(&one, &named).expect("a link");
+    let first = identity_in(&named);
+    std::fs::remove_file(&named).expect("the link");
+    std::os::unix::fs::symlink(&other, &named).expect("a link");
+    let second = identity_in(&named);
+    let plain = [&one, &other].map(|folder| identity_in(folder));
+    let _ = std::fs::remove_dir_all(&all);
+    assert_eq!([first, second], plain);
+    assert_ne!(first, second);
+    assert_eq!(identity(&Address::new("nsd")), identity(&Address::new("nsd")));
+}
