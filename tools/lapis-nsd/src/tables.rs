@@ -320,6 +320,11 @@ impl Tables {
     ) -> Answer {
         let share = self.share_of(caller);
         let card = self.card_for(caller, &place.adapter)?;
+        let is_mine = |open: &Opened| open.client == caller.client && open.key == key;
+        if card.windows.get(&place.window).and_then(|entry| entry.open.as_ref()).is_some_and(is_mine) {
+            // The answer came too late for its task.
+            return Ok((Reply::Done, Vec::new()));
+        }
         card.may_open(caller, place.window, key)?;
         if let Some(process) = card.still_used_by(place.window).filter(|who| !who.is(caller.process)) {
             return Err(still_used(place, process));

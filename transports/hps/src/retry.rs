@@ -2,7 +2,8 @@
 //!
 //! A daemon may be busy for seconds, or stopped, and the task that asks it stands still meanwhile.
 //! So it is asked seldom, and listened to for a part of the time only: both grow with each question
-//! that it leaves unanswered, so that a slow one can answer in the end.
+//! that it leaves unanswered, so that a slow one can answer in the end. A window that it refuses for
+//! the present is shown to it again at the same pace.
 
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,11 @@ impl Retry {
     /// It is time to.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.waits.is_some_and(|(_, end)| end <= now)
+    }
+
+    /// The pause that is being made.
+    pub(crate) fn current(&self) -> Option<Duration> {
+        self.waits.map(|(pause, _)| pause)
     }
 
     /// For so long the next answer is waited for.

@@ -7,7 +7,7 @@ use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError, Greeted, Greeting, SHOWING};
 use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
-use lapis_adapters::protocol::Place;
+use lapis_adapters::protocol::{Place, Why};
 use rustix::process::{Pid, getpid};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -25,8 +25,10 @@ pub(crate) enum News {
     Gone,
     /// There is one again, and it knows this task's windows.
     Back,
-    /// There is one again, and it has given a window of this task to somebody else.
+    /// There is one again, and it does not take a window of this task over.
     Lost(String),
+    /// By now it has taken them all over.
+    Shown,
 }
 
 /// See the module.
@@ -44,6 +46,10 @@ pub(crate) struct Services {
     seen: u64,
     /// When it is asked again what it has not answered.
     retry: Retry,
+    /// Windows that it has still to take over.
+    unshown: Vec<Place>,
+    /// When they are shown to it again.
+    showing: Retry,
     /// A child of this process has no windows.
     process: Pid,
 }
@@ -52,9 +58,21 @@ impl Services {
     pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
         let daemon = Daemon::connect(&address)?;
         let (tried, process) = (Instant::now(), getpid());
-        let retry = Retry::default();
-        let greeting = None;
-        Ok(Self { address, key, daemon, gone: false, tried, greeting, seen: u64::MAX, retry, process })
+        let (retry, showing) = (Retry::default(), Retry::default());
+        let (greeting, unshown, seen) = (None, Vec::new(), u64::MAX);
+        Ok(Self {
+            address,
+            key,
+            daemon,
+            gone: false,
+            tried,
+            greeting,
+            seen,
+            retry,
+            unshown,
+            showing,
+            process,
+        })
     }
 
     /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
@@ -150,35 +168,61 @@ impl Services {
     #[cold]
     pub(crate) fn look(&mut self, rails: &[Rail]) -> Option<News> {
         if !self.gone {
-            if !self.daemon.has_gone() {
+            if self.daemon.has_gone() {
+                self.gone = true;
+                return Some(News::Gone);
+            }
+            if !self.showing.is_due(Instant::now()) {
                 return None;
             }
-            self.gone = true;
-            return Some(News::Gone);
+            let patience = self.showing.patience();
+            let shown = self.show(rails, patience);
+            return (!self.showing.is_pending()).then(|| match shown {
+                Ok(()) => News::Shown,
+                Err(e) => News::Lost(e.to_string()),
+            });
         }
-        let daemon = self.find()?;
-        let shown = daemon.within(SHOWING, |daemon| {
+        // Adapters keep their places: the names in the windows' places are the new daemon's, too.
+        self.daemon = self.find()?;
+        self.gone = false;
+        self.seen = u64::MAX;
+        (self.retry, self.showing) = (Retry::default(), Retry::default());
+        self.unshown = rails.iter().map(|rail| rail.entry.place.clone()).collect();
+        Some(match self.show(rails, SHOWING) {
+            Ok(()) => News::Back,
+            Err(e) if self.showing.is_pending() => News::Lost(format!("{e}; it is asked again")),
+            Err(e) => News::Lost(e.to_string()),
+        })
+    }
+
+    /// Shows the daemon the windows that it has not taken over, and notes those that are to be
+    /// shown to it again.
+    fn show(&mut self, rails: &[Rail], patience: Duration) -> Result<(), DaemonError> {
+        let (key, unshown) = (self.key, &mut self.unshown);
+        let shown = self.daemon.within(patience, |daemon| {
             // Each is shown, also behind one whose number somebody else has by now.
-            let mut shown = Ok(());
+            let (mut shown, mut is_silent) = (Ok(()), false);
             for rail in rails {
-                let this = daemon.adopt(&rail.entry.place, self.key, &rail.parts);
-                let is_silent = matches!(this, Err(DaemonError::Silent(..)));
-                shown = shown.and(this);
-                if is_silent {
-                    break;
+                let place = &rail.entry.place;
+                if is_silent || !unshown.contains(place) {
+                    continue;
                 }
+                let this = daemon.adopt(place, key, &rail.parts);
+                is_silent = matches!(this, Err(DaemonError::Silent(..)));
+                if !this.as_ref().is_err_and(may_pass) {
+                    unshown.retain(|one| one != place);
+                }
+                shown = shown.and(this);
             }
             shown
         });
-        // Adapters keep their places: the names in the windows' places are the new daemon's, too.
-        self.daemon = daemon;
-        self.gone = false;
-        self.seen = u64::MAX;
-        self.retry = Retry::default();
-        Some(match shown {
-            Ok(()) => News::Back,
-            Err(e) => News::Lost(e.to_string()),
-        })
+        self.showing.note(self.unshown.is_empty(), Instant::now());
+        shown
+    }
+
+    /// The pause before windows are shown to the daemon again, if there are any.
+    pub(crate) fn shows_after(&self) -> Option<Duration> {
+        self.showing.current().filter(|_| !self.gone)
     }
 
     /// A new daemon, if one is there and has answered. Traffic goes on until it has: whoever has
@@ -201,22 +245,43 @@ impl Services {
     }
 }
 
+/// Whether a daemon that does not take a window over may do so later.
+fn may_pass(e: &DaemonError) -> bool {
+    match e {
+        DaemonError::Silent(..) => true,
+        DaemonError::Refused { why, .. } => {
+            matches!(why, Why::Soon | Why::Taken | Why::Full | Why::Exhausted)
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::Entry;
     use lapis_adapters::channel::Channel;
     use lapis_adapters::listener::Listener;
     use lapis_adapters::matrix::Writer;
     use lapis_adapters::protocol::{Reply, VERSION};
-    use lapis_nsd::{Options, Server, soft_adapters};
+    use lapis_adapters::soft::Parts;
+    use lapis_nsd::{Handle, Options, Server, soft_adapters};
     use lapis_testing::Patience;
+
+    fn start(address: &Address) -> Handle {
+        let adapters = soft_adapters(1, 1, 4).expect("possible");
+        let options = Options { address: address.clone(), adapters, ..Options::default() };
+        Server::open(options).and_then(Server::spawn).expect("a daemon")
+    }
+
+    fn address_for(test: &str) -> Address {
+        Address::new(&format!("lapis-test-services-{test}-{}", std::process::id()))
+    }
 
     /// Services whose daemon has gone, and the address at which the next one is looked for.
     fn bereft(test: &str) -> (Services, Address) {
-        let address = Address::new(&format!("lapis-test-services-{test}-{}", std::process::id()));
-        let adapters = soft_adapters(1, 1, 4).expect("possible");
-        let options = Options { address: address.clone(), adapters, ..Options::default() };
-        let daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+        let address = address_for(test);
+        let daemon = start(&address);
         let mut services = Services::connect(address.clone(), Key::of_text("x")).expect("a daemon");
         drop(daemon);
         assert!(matches!(services.look(&[]), Some(News::Gone)));
@@ -269,5 +334,40 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(begun.elapsed() >= (TRIES - 1) * PAUSE, "{:?}", begun.elapsed());
+    }
+
+    fn news(services: &mut Services, rails: &[Rail]) -> News {
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        loop {
+            if let Some(news) = services.look(rails) {
+                return news;
+            }
+            assert!(!patience.is_over(), "nothing is new");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Somebody has its number in the next daemon, and lets go of it.
+    #[test]
+    fn a_window_that_the_next_daemon_refuses_is_shown_to_it_again() {
+        let (address, key) = (address_for("again"), Key::of_text("x"));
+        let first = start(&address);
+        let mut services = Services::connect(address.clone(), key).expect("a daemon");
+        let (place, parts) = services.daemon.open("sn0", Some(1), key).expect("it is free");
+        let entry = Entry { network: 0, index: 0, place: place.clone(), wire: None };
+        let rails = [Rail::open(entry, parts, None).expect("memory")];
+        drop(first);
+        assert!(matches!(news(&mut services, &rails), News::Gone));
+        let _next = start(&address);
+        let taker = Daemon::connect(&address).expect("it listens");
+        let others = Parts::make_for(&place, rails[0].parts.geometry).expect("memory");
+        taker.adopt(&place, Key::of_text("y"), &others).expect("nobody has shown it");
+        let News::Lost(why) = news(&mut services, &rails) else { panic!("somebody has it") };
+        assert!(why.contains("is taken") && why.ends_with("it is asked again"), "{why}");
+        assert!(services.shows_after().is_some());
+        drop(taker);
+        assert!(matches!(news(&mut services, &rails), News::Shown));
+        assert!(services.shows_after().is_none());
+        Daemon::connect(&address).and_then(|peer| peer.attach(&place, key)).expect("it is the task's again");
     }
 }

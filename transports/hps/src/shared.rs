@@ -21,6 +21,7 @@ use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::sync::{Arc, AtomicUsize, Ordering};
 use std::collections::VecDeque;
 use std::sync::{PoisonError, Weak};
+use std::time::Duration;
 
 /// Bytes that wait in an inbox at most: what a window holds for its senders.
 const MOST: usize = 4 << 20;
@@ -139,6 +140,11 @@ impl Shared {
     /// Losses of windows so far: a context that joins now has not heard of later ones.
     pub(crate) fn losses(&self) -> u64 {
         locked(&self.keeper).1.count
+    }
+
+    /// As [`Services::shows_after`], of the windows' own connection.
+    pub(crate) fn shows_after(&self) -> Option<Duration> {
+        locked(&self.keeper).0.shows_after()
     }
 
     /// Looks whether the daemon is there that has given these windows, and shows them to the next.

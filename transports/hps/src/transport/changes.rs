@@ -71,6 +71,7 @@ impl Hps {
     /// Looks whether the daemon is there.
     #[cold]
     pub(super) fn look_at_daemon(&mut self) {
+        let before = self.shows_after();
         let news = match &mut self.rails {
             Rails::Own(rails) => self.services.look(rails),
             // Who has opened them shows them; this context's connection is one beside.
@@ -102,6 +103,18 @@ impl Hps {
                 ));
                 self.begin_with_daemon();
             }
+            Some(News::Shown) => {
+                self.host.info(format_args!(
+                    "the services daemon at `{}` has taken this task's windows over by now",
+                    self.services.address
+                ));
+                if let Some(held) = &self.held {
+                    held.hold_again(&self.services);
+                }
+            }
+        }
+        if self.shows_after() != before {
+            self.stir();
         }
         if self.services.is_to_be_asked() {
             self.look_at_matrix();

@@ -30,12 +30,26 @@ impl Hps {
     }
 
     /// Ends sleeps now and then while something is to be looked for that ends none: a new daemon,
-    /// answers of one that is silent, frames at sockets that can't be watched.
+    /// answers of one that is silent, its consent to take windows over, frames at sockets that
+    /// can't be watched.
     pub(super) fn stir(&self) {
-        let seeks = self.services.is_gone() || self.services.owes_answers();
-        let pause = if self.blind { Some(BLIND) } else { seeks.then_some(2 * PAUSE) };
+        let pause = if self.blind {
+            Some(BLIND)
+        } else if self.services.is_gone() || self.services.owes_answers() {
+            Some(2 * PAUSE)
+        } else {
+            self.shows_after()
+        };
         if let Err(e) = self.notifier.stir_every(pause) {
             self.host.debug(format_args!("a task that sleeps does not look for a daemon: timerfd: {e}"));
+        }
+    }
+
+    /// The pause before the daemon is shown windows again that it has not taken over.
+    pub(super) fn shows_after(&self) -> Option<Duration> {
+        match &self.rails {
+            Rails::Own(_) => self.services.shows_after(),
+            Rails::Shared(share) => share.all.shows_after(),
         }
     }
 
