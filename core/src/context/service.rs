@@ -73,6 +73,13 @@ impl Context {
         if peer.state == PeerState::Up { Ok(()) } else { Err(peer.refusal(target)) }
     }
 
+    /// Bytes that have come so far of what a task sends here, of messages whose rest is still to
+    /// come: another number than before if more has come since.
+    pub fn coming_from(&self, source: PeerId) -> u64 {
+        let state = self.locked();
+        state.receiving.bytes_from(source).wrapping_add(state.operations.bytes_from(source))
+    }
+
     /// Whether a task has ended its context or its process has ended, as far as is known. One that
     /// fell silent, or was purged, may still be at memory that it has mapped.
     pub fn has_left(&self, target: PeerId) -> bool {

@@ -312,6 +312,16 @@ impl<C> Operations<C> {
         self.iter().any(|o| o.peer == peer && matches!(&o.waiting, Waiting::Transfer(t) if within(t)))
     }
 
+    /// Bytes that have come from a peer of gets that have not ended.
+    pub(crate) fn bytes_from(&self, peer: PeerId) -> u64 {
+        let come = |waiting: &Waiting| match waiting {
+            Waiting::Get { destination, remaining } => destination.len().saturating_sub(*remaining),
+            _ => 0,
+        };
+        let with_peer = self.iter().filter(|operation| operation.peer == peer);
+        with_peer.fold(0, |bytes, operation| bytes.wrapping_add(come(&operation.waiting)))
+    }
+
     /// Whether a transfer of ours with a peer has not ended.
     pub(crate) fn transfers_with(&self, peer: PeerId) -> bool {
         self.iter().any(|o| o.peer == peer && matches!(o.waiting, Waiting::Transfer(_)))

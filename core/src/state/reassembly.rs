@@ -109,6 +109,13 @@ impl<C> Reassemblies<C> {
         self.others.remove(&key).map(|reassembly| reassembly.arrival)
     }
 
+    /// Bytes that have come from a peer of messages that have begun and not ended.
+    pub(super) fn bytes_from(&self, peer: PeerId) -> u64 {
+        let latest = self.latest.iter().map(|(key, reassembly)| (key, reassembly));
+        let from_peer = latest.chain(&self.others).filter(|((from, _), _)| *from == peer);
+        from_peer.fold(0, |bytes, (_, reassembly)| bytes.wrapping_add(reassembly.received))
+    }
+
     /// Whether fragments are kept.
     #[inline(always)]
     pub(crate) fn has_early(&self) -> bool {

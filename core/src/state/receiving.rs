@@ -68,6 +68,13 @@ impl<C> Receiving<C> {
         self.pulls.len() | self.dropped.len() | self.unaccepted.len()
     }
 
+    /// Bytes that have come from a peer of messages under way.
+    pub(crate) fn bytes_from(&self, peer: PeerId) -> u64 {
+        let fetched = self.pulls.iter().chain(self.fetches.iter().map(|fetch| &fetch.pull));
+        let fetched = fetched.filter(|pull| pull.peer == peer).map(|pull| pull.position);
+        fetched.fold(self.reassemblies.bytes_from(peer), u64::wrapping_add)
+    }
+
     /// Drops what has come of a peer's, but for what a transport may still write to. Returns how
     /// many messages had begun to be put together.
     pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
