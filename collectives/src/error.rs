@@ -102,12 +102,13 @@ pub enum CollectiveError {
         /// The member that found it.
         task: u32,
     },
-    /// Nothing has come from a member in time.
+    /// A member has not called in time, or nothing has come from it.
     #[error(
         "nothing has come from task {task}, a member, for {call} within {seconds} s (TIMEOUT): has it called?"
     )]
     Silent {
-        /// The member that was waited for.
+        /// The member that did not answer when it was asked how far it is; if all have answered,
+        /// the one that was waited for.
         task: u32,
         /// The operation.
         call: &'static str,

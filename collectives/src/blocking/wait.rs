@@ -1,7 +1,7 @@
 //! Waiting for a member: first by polling its flag alone, then with the context's wait, which
 //! handles messages and yields the core; a long wait sleeps.
 
-use super::work::{Step, Whom, Work};
+use super::work::{Step, Team, Whom, Work};
 use crate::board::{is_any_dozing, wake_dozing};
 use crate::engine::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS, Members};
 use crate::error::{CollectiveError, Result, lost};
@@ -47,6 +47,19 @@ impl Work<'_> {
     #[cold]
     #[inline(never)]
     unsafe fn wait_long(&self, whom: Whom, there: &mut dyn FnMut() -> bool) -> Result<()> {
+        let Team { engine, members, .. } = self.at;
+        // SAFETY: the caller's promise; this call is under way.
+        unsafe {
+            engine.begin_silence(members);
+            let waited = self.wait_awake_or_not(whom, there);
+            engine.begin_silence(members);
+            waited
+        }
+    }
+
+    /// # Safety
+    /// The lock is held.
+    unsafe fn wait_awake_or_not(&self, whom: Whom, there: &mut dyn FnMut() -> bool) -> Result<()> {
         let since = Instant::now();
         let crowded = self.at.context.is_crowded();
         let awake = if crowded { AWAKE_WHEN_CROWDED } else { AWAKE };
@@ -73,7 +86,7 @@ impl Work<'_> {
                 return Ok(());
             }
             // SAFETY: the lock is held; nothing refers to the engine's state.
-            let hopeless = unsafe { self.is_hopeless(whom, since) };
+            let hopeless = unsafe { self.is_hopeless(whom) };
             // Data that has arrived meanwhile counts, even if its sender is lost.
             if there() {
                 return Ok(());
@@ -98,7 +111,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The lock is held.
-    unsafe fn is_hopeless(&self, whom: Whom, since: Instant) -> Result<()> {
+    unsafe fn is_hopeless(&self, whom: Whom) -> Result<()> {
         let members: *mut Members = self.at.members.as_ptr();
         // SAFETY: team and board live; references end where they stand.
         unsafe {
@@ -130,13 +143,17 @@ impl Work<'_> {
         }
         // No member is absent any more if all have arrived meanwhile.
         let Some(first) = first else { return Ok(()) };
-        let (task, limit) = (board.task(first), self.at.context.timeout());
-        if !*self.at.context.config().notimeout.get() && since.elapsed() >= limit {
-            return Err(CollectiveError::Silent {
-                task,
-                call: self.signature.name(),
-                seconds: limit.as_secs(),
-            });
+        let absent = match whom {
+            Whom::Member(_) => 1,
+            Whom::All => board.absent().count(),
+        };
+        let (at, call) = (&self.at, (self.number, self.signature));
+        // SAFETY: the lock is held; nothing refers to the engine's state or the team.
+        let silent =
+            unsafe { at.engine.silent_in_memory(at.context, at.members, call, (board.task(first), absent)) };
+        if let Some(task) = silent {
+            let seconds = at.context.timeout().as_secs();
+            return Err(CollectiveError::Silent { task, call: self.signature.name(), seconds });
         }
         Ok(())
     }

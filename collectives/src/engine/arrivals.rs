@@ -26,7 +26,7 @@ impl Engine {
         let Some(team) = team else {
             // SAFETY: the lock is held; the reference ends here.
             let is_freed = || unsafe { self.inner() }.was_made(header.team);
-            if matches!(header.kind, Kind::Nudge | Kind::Answer) || is_freed() {
+            if matches!(header.kind, Kind::Nudge | Kind::Answer | Kind::Stand) || is_freed() {
                 return Delivery::bury();
             }
             let letter = Letter { source: message.source, header, data: Vec::new() };
@@ -69,6 +69,10 @@ impl Engine {
                 self.note_other_call(team, source, header, data);
                 self.inner().attention = true;
                 return self.go_on_later();
+            }
+            if header.kind == Kind::Stand {
+                self.stand_told(context, team, source, header, data);
+                return Delivery::bury();
             }
             if matches!(header.kind, Kind::Ask | Kind::Answer) {
                 return self.asked(context, team, header, message, data);

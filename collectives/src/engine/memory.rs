@@ -6,7 +6,6 @@
 
 use super::op::Op;
 use super::search::Found;
-use super::wait::Patience;
 use super::{Engine, Held, Members};
 use crate::Signature;
 use crate::board::{Board, Layouts, Reach, Rounds, Shown};
@@ -380,7 +379,7 @@ impl Engine {
     }
 
     /// The task of the member that an operation waits for in memory. `None` if it waits for
-    /// messages. A mismatch becomes the operation's failure.
+    /// messages. If it `compares` calls, a mismatch becomes the operation's failure.
     ///
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.
@@ -389,7 +388,7 @@ impl Engine {
         context: &Context,
         team: NonNull<Members>,
         op: *mut Op,
-        patience: &Patience,
+        compares: bool,
     ) -> Option<u32> {
         // SAFETY: the caller's promise; nothing below calls out.
         unsafe {
@@ -403,9 +402,7 @@ impl Engine {
             if rounds.reach == Reach::Messages {
                 return (&mut *head).awaited();
             }
-            if patience.is_fresh()
-                && let Some(found) = rounds.other_call(board, (*head).signature)
-            {
+            if compares && let Some(found) = rounds.other_call(board, (*head).signature) {
                 (*op).failure.get_or_insert(found);
             }
             let is_gone = |member: usize| context.reachable(board.task(member)).is_err();

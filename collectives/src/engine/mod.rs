@@ -9,7 +9,8 @@
 //! * `search`: finding the members of the host, and their boards;
 //! * `early`: messages that came before their operation waited for them;
 //! * `questions`: asking those of whom nothing comes, for the sake of checks;
-//! * `silence`: how long nothing has come for operations that no call waits for;
+//! * `silence`: how long nothing has come for operations;
+//! * `stand`: asking others how far they are, before they are given up;
 //! * `wait`: waiting for its end, and the effect of a lost member;
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
@@ -43,6 +44,7 @@ mod questions;
 mod run;
 mod search;
 mod silence;
+mod stand;
 mod unbuffered;
 mod wait;
 mod wire;
@@ -130,6 +132,8 @@ struct Inner {
     active: Vec<(NonNull<Op>, NonNull<Members>)>,
     /// Something has come that may let an operation go on.
     attention: bool,
+    /// An operation is about to ask others how far they are.
+    asks: bool,
     /// The operations that no call waits for are being looked after.
     looking: bool,
     /// The number of operations in the queues of teams, because they use memory.
@@ -153,6 +157,7 @@ impl Engine {
                 strays: Vec::new(),
                 active: Vec::new(),
                 attention: false,
+                asks: false,
                 looking: false,
                 in_memory: 0,
                 left: Vec::new(),

@@ -284,6 +284,7 @@ impl Op {
         self.granted.clear();
         self.compared = false;
         self.failure = None;
+        self.silence = Silence::default();
         self.care = if self.ending.is_some() { Care::Arrivals } else { Care::Program };
         if let Some(rounds) = &mut self.rounds {
             rounds.enter(Reach::Before);

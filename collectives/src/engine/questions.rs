@@ -97,15 +97,22 @@ impl Engine {
     /// # Safety
     /// The lock is held.
     pub(super) unsafe fn ask_late(&self, context: &Context) {
-        if !context.checks() {
-            return;
-        }
+        let checks = context.checks();
         // SAFETY: the caller's promise; active operations live; the list is read again after each.
         unsafe {
+            if !std::mem::take(&mut self.inner().asks) && !checks {
+                return;
+            }
             let mut at = 0;
             while let Some(&(op, team)) = (&self.inner().active).get(at) {
                 let op = op.as_ptr();
-                if (*op).failure.is_none() && !(*op).advancing && (&mut *op).is_question_due() {
+                if std::mem::take(&mut (*op).silence.asks) {
+                    self.ask_for_stand(context, team, op);
+                } else if checks
+                    && (*op).failure.is_none()
+                    && !(*op).advancing
+                    && (&mut *op).is_question_due()
+                {
                     self.ask(context, team, op);
                     // Something may have come for it meanwhile.
                     self.advance(context, team, op);

@@ -4,6 +4,7 @@
 //! memory. A member keeps a word for each member of its host, whose boards it maps, and nothing for
 //! other members.
 
+use super::silence::Silence;
 use super::{Engine, Members, Op};
 use crate::Signature;
 use crate::board::Board;
@@ -31,6 +32,9 @@ pub(crate) struct Memory {
     pub(crate) queue: VecDeque<NonNull<Op>>,
     /// The number of a blocking call that takes rounds without an operation.
     pub(crate) blocking: Option<u32>,
+    /// The task for which that call waits, and for how long it has.
+    pub(super) awaited: Option<u32>,
+    pub(super) silence: Silence,
 }
 
 /// The state of the search.

@@ -1,9 +1,9 @@
 //! Waiting for the end of operations, and the effect of a lost member on them.
 
-use super::op::Act;
+use super::op::{Act, State};
 use super::run::post;
 use super::search::Found;
-use super::silence::Stand;
+use super::silence::{Look, Progress, Silence};
 use super::wire::{Header, Kind};
 use super::{Care, Engine, Held, Members, Op};
 use crate::Signature;
@@ -13,8 +13,9 @@ use lapis_core::{Context, Error};
 use std::ptr::NonNull;
 use std::time::Instant;
 
-/// Polls between two reads of the clock.
-const LOOKS: u32 = 256;
+/// Polls between two reads of the clock, and between two comparisons of calls in memory.
+const LOOKS: u32 = 16;
+const COMPARES: u32 = 64;
 
 impl Engine {
     /// Waits for an operation's end.
@@ -29,11 +30,16 @@ impl Engine {
     ) -> Result<()> {
         let op = op.as_ptr();
         let mut patience = Patience::new();
+        let mut begins = true;
         loop {
             let held = Held::new(context);
             // SAFETY: the lock is held; the caller's promise.
             let looks = unsafe {
                 if (*op).running {
+                    if std::mem::take(&mut begins) {
+                        // Others have TIMEOUT from now on, however long ago the operation began.
+                        (*op).silence = Silence::default();
+                    }
                     (*op).care = Care::Wait;
                     self.advance_all(context);
                     self.ask_late(context);
@@ -117,7 +123,7 @@ impl Engine {
             if self.can_go_on() || !(*op).running {
                 return true;
             }
-            let in_memory = self.awaited_in_memory(context, team, op, patience);
+            let in_memory = self.awaited_in_memory(context, team, op, patience.compares());
             let goes_on = match (&(*op).acts).get((*op).next) {
                 _ if in_memory.is_some() => false,
                 Some(Act::Wait) => (*op).open_receives == 0,
@@ -142,12 +148,7 @@ impl Engine {
                 self.failed(op, task, e);
                 return true;
             }
-            if patience.is_over(context, || self.stand_of_awaited(team, op)) {
-                let seconds = context.timeout().as_secs();
-                (*op).failure = Some(CollectiveError::Silent { task, call: (*op).name, seconds });
-                return true;
-            }
-            false
+            patience.reads_clock() && self.note_silence(context, team, op, task, true)
         }
     }
 
@@ -173,50 +174,98 @@ impl Engine {
                 Err(e) => self.failed(op, task, e),
                 // A program that has not asked for it yet may have begun it long before its time.
                 Ok(()) if (*op).ending.is_none() && (*op).waker.is_none() => {}
-                Ok(()) => self.note_silence(context, team, op, task),
+                Ok(()) => self.note_silence_of_others(context, team, op, task),
             }
         }
     }
 
-    /// An operation waits for a member, which can be reached. It fails if nothing has come for as
-    /// long as TIMEOUT allows.
+    /// As [`note_silence`](Self::note_silence), for an operation that no call waits for.
     ///
     /// # Safety
-    /// The lock is held; the operation is one of the team's under way.
-    unsafe fn note_silence(&self, context: &Context, team: NonNull<Members>, op: *mut Op, task: u32) {
-        if *context.config().notimeout.get() {
-            return;
-        }
-        // SAFETY: the caller's promise; nothing below calls out.
+    /// As there.
+    unsafe fn note_silence_of_others(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+        task: u32,
+    ) {
+        // SAFETY: the caller's promise; references end where they stand.
         unsafe {
+            // A search has a call that it is for, which is looked at.
             if let Found::Looking(search) = &(*team.as_ptr()).memory.found
                 && std::ptr::eq(search.op().as_ptr(), op)
             {
                 return;
             }
-            let (stand, limit) = (self.stand_of_awaited(team, op), context.timeout());
-            if (&mut (*op).silence).has_lasted(limit, stand, Instant::now()) {
-                let (call, seconds) = ((*op).name, limit.as_secs());
-                (*op).failure.get_or_insert(CollectiveError::Silent { task, call, seconds });
+            self.note_silence(context, team, op, task, false);
+        }
+    }
+
+    /// An operation waits for a member, which can be reached. If nothing has come for a while, it
+    /// asks how far the others are; it fails if nothing has come for as long as TIMEOUT allows.
+    /// True if one of these is the case. `waits`: a call does nothing but wait for it.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    unsafe fn note_silence(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+        task: u32,
+        waits: bool,
+    ) -> bool {
+        let (limit, now) = (context.timeout(), Instant::now());
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            if *context.config().notimeout.get() || !(*op).silence.is_due(limit, now) {
+                return false;
+            }
+            let progress = self.progress_of(context, self.awaited_op(team, op));
+            match (&mut (*op).silence).look(limit, waits, progress, now) {
+                Look::Wait => return false,
+                Look::Ask => {
+                    (*op).silence.asks = true;
+                    self.inner().asks = true;
+                }
+                Look::Over => {
+                    let task = (*op).silence.suspect().unwrap_or(task);
+                    let (call, seconds) = ((*op).name, limit.as_secs());
+                    (*op).failure.get_or_insert(CollectiveError::Silent { task, call, seconds });
+                }
+            }
+            true
+        }
+    }
+
+    /// The operation that must go on before this one can: in memory the head of the queue, which
+    /// may wait for the search.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn awaited_op(&self, team: NonNull<Members>, op: *mut Op) -> *mut Op {
+        // SAFETY: the caller's promise; operations in queues live; references end here.
+        unsafe {
+            let memory = &(*team.as_ptr()).memory;
+            match &memory.found {
+                _ if (&(*op).rounds).is_none() => op,
+                Found::Looking(search) => search.op().as_ptr(),
+                _ => memory.queue.front().map_or(op, |head| head.as_ptr()),
             }
         }
     }
 
-    /// How far the operation has come that must go on before this one can: in memory the head of
-    /// the queue, which may wait for the search.
+    /// How far an operation has come.
     ///
     /// # Safety
-    /// The lock is held; the operation is one of the team's under way.
-    unsafe fn stand_of_awaited(&self, team: NonNull<Members>, op: *mut Op) -> Stand {
-        // SAFETY: the caller's promise; operations in queues live; references end here.
+    /// The lock is held; the operation is under way.
+    pub(super) unsafe fn progress_of(&self, context: &Context, op: *mut Op) -> Progress {
+        // SAFETY: the caller's promise; references end here.
         unsafe {
-            let memory = &(*team.as_ptr()).memory;
-            let awaited = match &memory.found {
-                _ if (&(*op).rounds).is_none() => op,
-                Found::Looking(search) => search.op().as_ptr(),
-                _ => memory.queue.front().map_or(op, |head| head.as_ptr()),
-            };
-            (&*awaited).stand()
+            let moving = (&(*op).receives).iter().filter(|slot| slot.state == State::Moving);
+            let bytes = moving.fold(0u64, |bytes, slot| bytes.wrapping_add(context.coming_from(slot.task)));
+            ((&*op).stand(), bytes)
         }
     }
 
@@ -236,7 +285,7 @@ impl Engine {
         unsafe {
             match Self::waits_for_messages(op) {
                 true => (&mut *op).lacks(),
-                false => self.awaited_in_memory(context, team, op, &Patience::new()),
+                false => self.awaited_in_memory(context, team, op, true),
             }
         }
     }
@@ -264,7 +313,7 @@ impl Engine {
                         && !goes_on
                         && let Some(task) = self.lacks(context, team, op)
                     {
-                        self.note_silence(context, team, op, task);
+                        self.note_silence_of_others(context, team, op, task);
                     }
                     self.advance_all(context);
                     self.ask_late(context);
@@ -378,33 +427,24 @@ impl Engine {
     }
 }
 
-/// The time that others may take. It begins anew when anything comes.
-pub(super) struct Patience {
+/// How often a wait has looked.
+struct Patience {
     looks: u32,
-    since: Option<(Instant, Stand)>,
 }
 
 impl Patience {
     fn new() -> Self {
-        Self { looks: 0, since: None }
+        Self { looks: 0 }
     }
 
-    /// Whether the clock has just been read.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.looks.is_multiple_of(LOOKS / 4)
+    /// Whether calls in memory are to be compared.
+    fn compares(&self) -> bool {
+        self.looks.is_multiple_of(COMPARES)
     }
 
-    fn is_over(&mut self, context: &Context, stand: impl FnOnce() -> Stand) -> bool {
-        self.looks += 1;
-        if self.looks < LOOKS {
-            return false;
-        }
-        self.looks = 0;
-        let (now, stand) = (Instant::now(), stand());
-        let (since, _) = *match &mut self.since {
-            Some(since) if since.1 == stand => since,
-            since => since.insert((now, stand)),
-        };
-        !*context.config().notimeout.get() && now.duration_since(since) >= context.timeout()
+    /// Whether the clock is to be read.
+    fn reads_clock(&mut self) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        self.looks.is_multiple_of(LOOKS)
     }
 }
