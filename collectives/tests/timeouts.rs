@@ -4,12 +4,15 @@ mod support;
 
 use lapis_collectives::{Call, CollectiveError, Combine, Operator, Request, Team};
 use std::time::{Duration, Instant};
-use support::{SHM, Settings, UDP, job};
+use support::{SHM, Settings, job};
 
 const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// For how long a member holds data up that others wait for.
 const SLOW: Duration = Duration::from_secs(10);
+
+/// All data in one message.
+const WHOLE: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_COLLECTIVES", "broadcast=tree")];
 
 /// A long broadcast of task 0's.
 fn start(team: &Team, count: usize) -> Request<(Vec<u64>, Vec<u64>)> {
@@ -43,12 +46,12 @@ fn waits_for_slow_data(settings: Settings, tasks: u32, slow: u32, count: usize) 
 
 #[test]
 fn data_that_comes_slowly_ends_no_call_of_its_receiver() {
-    waits_for_slow_data(UDP, 2, 0, 16 << 20);
+    waits_for_slow_data(WHOLE, 2, 0, 16 << 20);
 }
 
 #[test]
 fn data_that_is_received_slowly_ends_no_call_of_its_sender() {
-    waits_for_slow_data(UDP, 2, 1, 16 << 20);
+    waits_for_slow_data(WHOLE, 2, 1, 16 << 20);
 }
 
 /// Only `waiter`, which waits for another one than the member that is late, gives up.

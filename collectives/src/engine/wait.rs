@@ -222,7 +222,12 @@ impl Engine {
             if *context.config().notimeout.get() || !(*op).silence.is_due(limit, now) {
                 return false;
             }
-            let progress = self.progress_of(context, self.awaited_op(team, op));
+            let awaited = self.awaited_op(team, op);
+            // Core gives up a member that does not take what is on its way to it.
+            if Self::waits_for_messages(awaited) && (&mut *awaited).lacks().is_none() {
+                return false;
+            }
+            let progress = self.progress_of(context, awaited);
             match (&mut (*op).silence).look(limit, waits, progress, now) {
                 Look::Wait => return false,
                 Look::Ask => {
