@@ -260,10 +260,7 @@ impl Process {
             self.adopt(fresh, held.body[NUMBER], 0, 0)?;
             self.link(&mut held, next, (fresh, fresh, 1))
         });
-        linked.inspect_err(|_| {
-            let _ = self.write_words(fresh, &[0]);
-            let _ = self.free(fresh);
-        })?;
+        linked.inspect_err(|_| self.drop_unlinked(fresh))?;
         Ok(ListIt { list, elem: fresh })
     }
 
@@ -357,15 +354,38 @@ impl Process {
     }
 
     /// Copies elements to before an element of a list, each to the process that has the original.
+    /// If one can't be copied, none stays.
     pub(super) fn copy_chain(&self, held: &mut HeldList<'_>, next: u64, chain: &[(u64, u64)]) -> Result<u64> {
+        if next != held.at {
+            // Before anything is copied, which might take the place of an element that was freed.
+            self.element(held.body[NUMBER], next)?;
+        }
         let mut first = next;
-        for &(elem, size) in chain {
-            let from = From::Global(self.bytes_of((elem, size)));
-            let fresh = self.make_element(from, size, self.world().rank_of(elem)?)?;
-            self.adopt(fresh, held.body[NUMBER], 0, 0)?;
-            self.link(held, next, (fresh, fresh, 1))?;
-            first = if first == next { fresh } else { first };
+        for element in chain {
+            match self.copy_element(held, next, *element) {
+                Ok(fresh) => first = if first == next { fresh } else { first },
+                Err(error) => {
+                    self.erase_chain(held, first, next)?;
+                    return Err(error);
+                }
+            }
         }
         Ok(first)
+    }
+
+    fn copy_element(&self, held: &mut HeldList<'_>, next: u64, (elem, size): (u64, u64)) -> Result<u64> {
+        let from = From::Global(self.bytes_of((elem, size)));
+        let fresh = self.make_element(from, size, self.world().rank_of(elem)?)?;
+        let linked = self
+            .adopt(fresh, held.body[NUMBER], 0, 0)
+            .and_then(|()| self.link(held, next, (fresh, fresh, 1)));
+        linked.inspect_err(|_| self.drop_unlinked(fresh))?;
+        Ok(fresh)
+    }
+
+    /// Gives back an element that no list has.
+    fn drop_unlinked(&self, fresh: u64) {
+        let _ = self.write_words(fresh, &[0]);
+        let _ = self.free(fresh);
     }
 }

@@ -230,6 +230,38 @@ static void bad(void)
     acp_destroy_list(other);
 }
 
+/* A copy that can't be completed leaves nothing. */
+static void copied_in_vain(void)
+{
+    acp_list_t from = acp_create_list(me), to = acp_create_list(me);
+    acp_element_t element = {scratch, 8};
+    acp_list_it_t gone = acp_insert_list(acp_end_list(to), element, me);
+    acp_erase_list(gone);
+    for (int i = 0; i < 2; i++)
+        acp_push_back_list(from, element, me);
+    acp_list_it_t first = acp_begin_list(from), end = acp_end_list(from);
+    FAILS(0, EINVAL, acp_insert_range_list(gone, first, end).elem);
+    GIVES(0, acp_size_list(to));
+
+    /* There is memory for one of two. */
+    acp_ga_t room = acp_malloc(40, me), taken[200];
+    int count = 0;
+    for (size_t size = 128 << 20; size > 0; size /= 2)
+        while (count < 200 && (taken[count] = acp_malloc(size, me)) != ACP_GA_NULL)
+            count++;
+    CHECK(count < 200);
+    acp_free(room);
+    FAILS(0, ENOMEM, acp_insert_range_list(acp_end_list(to), first, end).elem);
+    GIVES(0, acp_size_list(to));
+    CHECK(acp_begin_list(to).elem == acp_end_list(to).elem);
+    GIVES(room, acp_malloc(40, me));
+    acp_free(room);
+    while (count > 0)
+        acp_free(taken[--count]);
+    acp_destroy_list(from);
+    acp_destroy_list(to);
+}
+
 int main(int argc, char **argv)
 {
     join(&argc, &argv);
@@ -253,6 +285,7 @@ int main(int argc, char **argv)
                 check(&models[i]);
     }
     IN_TURN(bad());
+    IN_TURN(copied_in_vain());
     for (int i = 0; i < 2; i++)
         acp_destroy_list(models[i].list);
     OK(acp_finalize());
