@@ -106,7 +106,7 @@ impl Channels {
         if !endpoint.made || endpoint.wire.0 != sending || endpoint.closing.is_some() {
             return Err(Error::Channel);
         }
-        if endpoint.dead { Err(Error::Peer) } else { Ok(endpoint) }
+        if endpoint.dead && !endpoint.has_next() { Err(Error::Peer) } else { Ok(endpoint) }
     }
 
     /// Begins a send or a receive; gives its request and what has to be sent.
@@ -370,12 +370,14 @@ impl Channels {
             if self.endpoints.get(handle).is_none_or(|endpoint| endpoint.wire.1 != task) {
                 continue;
             }
-            // Messages that came whole are received. Nobody is left to be told anything.
+            // Messages that came whole are received, now or later. Nobody is left to be told
+            // anything.
             if self.endpoints.get(handle).is_some_and(|endpoint| !endpoint.wire.0) {
                 self.look_for(handle);
             }
             let Some(endpoint) = self.endpoints.get_mut(handle) else { continue };
             endpoint.dead = true;
+            endpoint.keep_what_came();
             endpoint.held.clear();
             let open = endpoint.open.from(0);
             endpoint.open.clear();

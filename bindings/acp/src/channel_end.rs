@@ -269,6 +269,26 @@ impl Endpoint {
         }
     }
 
+    /// The other end is gone. What it has sent whole waits to be received; what it has offered is
+    /// lost.
+    pub(crate) fn keep_what_came(&mut self) {
+        self.arrived.retain(|_, arrival| matches!(arrival, Arrival::Whole(_)));
+        while let Some(reader) = &mut self.reader
+            && let Some(waiting) = reader.next()
+        {
+            // SAFETY: the slot holds so many bytes until it is passed.
+            let bytes = unsafe { std::slice::from_raw_parts(waiting.bytes, waiting.len) }.to_vec();
+            reader.pass();
+            self.arrived.insert(waiting.number, Arrival::Whole(bytes));
+        }
+    }
+
+    /// Whether the message of the next receive has come by core, or was
+    /// [kept](Self::keep_what_came).
+    pub(crate) fn has_next(&self) -> bool {
+        self.arrived.contains_key(&self.posted)
+    }
+
     fn tell_of_room(&mut self, actions: &mut Vec<Action>) {
         let (_, task, channel) = self.wire;
         self.asked = false;

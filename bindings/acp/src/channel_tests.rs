@@ -251,6 +251,31 @@ fn the_loss_of_a_task_ends_its_requests_and_no_others() {
 }
 
 #[test]
+fn what_came_before_its_sender_was_lost_is_received_afterwards() {
+    for near in [false, true] {
+        let mut pair = Pair::new(11);
+        let (sender, receiver) = (pair.create(0, true, near), pair.create(1, false, near));
+        pair.settle();
+        let (mut memory, mut room) = (vec![3; 9000], [0; 4]);
+        // Two short ones, by a lane if there is one, one by core in any case, and one that is
+        // offered.
+        for len in [1, 2, 1000, 9000] {
+            let (_, actions) = pair.sides[0].post(sender, true, span(&mut memory[..len])).unwrap();
+            pair.sent(actions);
+        }
+        pair.settle();
+        pair.sides[1].gone(0);
+        for len in [1, 2, 4] {
+            let (request, _) = pair.sides[1].post(receiver, false, span(&mut room)).unwrap();
+            assert_eq!(pair.sides[1].take(request), Some(Ok(len)), "near: {near}");
+            assert!(room[..len as usize].iter().all(|byte| *byte == 3));
+        }
+        assert_eq!(pair.sides[1].post(receiver, false, span(&mut room)), Err(Error::Peer));
+        assert_eq!(pair.sides[1].post(receiver, false, span(&mut room)), Err(Error::Peer));
+    }
+}
+
+#[test]
 fn directions_and_handles_are_checked() {
     let mut channels = Channels::default();
     let (receiver, _) = channels.create(false, 1, false).unwrap();
