@@ -9,7 +9,7 @@ use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
 use crate::order::Order;
 use crate::probe_schedule::ProbeSchedule;
-use crate::process::{Block, Process, World, lanes_from, locked};
+use crate::process::{Block, Lifetime, Process, World, lanes_from, locked};
 use crate::regions::Regions;
 use crate::requests::Requests;
 use crate::segbuf_ends::Segbufs;
@@ -52,7 +52,7 @@ fn install(process: &'static Process) -> lapis_core::Result<()> {
 
 impl Process {
     /// Joins the job that the environment announces. Returns when all processes have.
-    pub(crate) fn join(settings: Settings) -> Result<&'static Self> {
+    pub(crate) fn join(settings: Settings, lifetime: Lifetime) -> Result<*mut Self> {
         lapis_log::install();
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::acp", "acp_init: {}", error.with_causes());
@@ -75,7 +75,8 @@ impl Process {
             Error::Job
         })?;
         let space = Space::of(context.tasks(), colours::agree(&context, len)?);
-        let process: &'static Self = Box::leak(Box::new(Self {
+        let made = Box::into_raw(Box::new(Self {
+            lifetime,
             space,
             colours: colours::Colours::new(space),
             team,
@@ -94,11 +95,13 @@ impl Process {
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
+        // SAFETY: just made; freed no sooner than its context has ended, and then by `leave` alone.
+        let process: &'static Self = unsafe { &*made };
         myself.get_or_init(|| process);
         install(process).map_err(failed)?;
         process.meet(process.context.task())?;
         process.sync()?;
-        Ok(process)
+        Ok(made)
     }
 
     /// Tells everybody this process's rank, and learns theirs.
@@ -122,7 +125,7 @@ impl Process {
         let blocks: Vec<Block> = blocks.into_iter().flatten().collect();
         let world = World { rank, space: self.space, blocks };
         // SYNC: Release pairs with `world`'s Acquire.
-        self.world.store(Box::leak(Box::new(world)), Ordering::Release);
+        self.world.store(Box::into_raw(Box::new(world)), Ordering::Release);
         Ok(())
     }
 

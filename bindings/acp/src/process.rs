@@ -103,8 +103,18 @@ impl World {
     }
 }
 
-/// What this process is. It is never freed: handlers and other threads may be in it.
+/// How long a process's memory is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    /// Values of the Rust layer refer to it, and may outlive the job.
+    ForEver,
+    /// Calls alone refer to it.
+    UntilTheNextEnds,
+}
+
+/// What this process is.
 pub(crate) struct Process {
+    pub(crate) lifetime: Lifetime,
     pub(crate) context: Context,
     pub(crate) space: Space,
     pub(crate) colours: Colours,
@@ -139,8 +149,16 @@ impl Process {
     pub(crate) fn world(&self) -> &'static World {
         // SYNC: Acquire pairs with `meet`'s Release.
         let world = self.world.load(Ordering::Acquire);
-        // SAFETY: `join` stored one before anybody got the process, and none is ever freed.
+        // SAFETY: `join` stored one before anybody got the process, and the last one is freed with
+        // it, no other one ever.
         unsafe { &*world }
+    }
+
+    /// Whether nobody but threads that are about to leave a call refers to it.
+    pub(crate) fn may_be_freed(&self) -> bool {
+        // In a forked child it is the parent's; a context that has not ended runs handlers.
+        let ended = self.context.is_of_this_process() && !self.context.is_usable();
+        ended && self.lifetime == Lifetime::UntilTheNextEnds
     }
 
     pub(crate) fn regions(&self) -> MutexGuard<'_, Regions> {
@@ -185,5 +203,15 @@ impl Process {
             tracing::error!(target: "lapis::acp", "acp_sync: {error}");
             Error::Peer
         })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let world = self.world.load(Ordering::Relaxed);
+        if !world.is_null() {
+            // SAFETY: `meet` made it of a box, and nobody is left who might look at it.
+            drop(unsafe { Box::from_raw(world) });
+        }
     }
 }

@@ -58,6 +58,11 @@ fn ranks_arguments_and_ends() {
 }
 
 #[test]
+fn what_a_job_had_open_is_closed_when_the_next_one_has_ended() {
+    succeeds("rejoins");
+}
+
+#[test]
 fn addresses_name_what_is_registered_and_nothing_else() {
     succeeds("memory");
 }

@@ -16,14 +16,14 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-/// This process, from qx_init to qx_end. It is never freed: other threads may be in a call, and the
-/// program keeps looking at its Host Parameter Structure.
+/// This process, from qx_init to qx_end.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// One at a time begins or ends.
-static CHANGING: Mutex<()> = Mutex::new(());
+/// One at a time begins or ends. What ended last is kept until the next one has ended: a thread
+/// that is still in one of its calls finds memory there and an error.
+static CHANGING: Mutex<Option<Box<Node>>> = Mutex::new(None);
 
 /// What this process has locked, in whatever job.
 static LOCKED: Locked = Locked::new();
@@ -35,7 +35,7 @@ thread_local! {
 fn node() -> Result<&'static Node> {
     // SYNC: Acquire pairs with qx_init's Release.
     let node = NODE.load(Ordering::Acquire);
-    // SAFETY: qx_init stored it, and nobody frees it.
+    // SAFETY: qx_init stored it, and it is kept for long after qx_end has taken it out.
     unsafe { node.as_ref() }.ok_or(Error::NotInitialized)
 }
 
@@ -111,14 +111,14 @@ pub unsafe extern "C" fn qx_init(
         if !sound {
             return Err(Error::Name);
         }
-        let node = Box::leak(Box::new(Node::join(name, group_size)?));
+        let node = Box::new(Node::join(name, group_size)?);
         if let Some(memory) = LOCKED.turn().take() {
             node.with_memory(|of_node| *of_node = memory);
             node.show_pool();
         }
-        hps = std::sync::Arc::as_ptr(&node.shared.hps).cast_mut().cast();
+        hps = Arc::as_ptr(&node.shared.hps).cast_mut().cast();
         // SYNC: Release pairs with `node`.
-        NODE.store(node, Ordering::Release);
+        NODE.store(Box::into_raw(node), Ordering::Release);
         Ok(0)
     };
     call(init);
@@ -410,7 +410,7 @@ pub extern "C" fn qx_poll_for_receive(context_index: c_int) -> c_int {
 pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
     call(|| {
         // Before the process is looked up: another thread may be about to end it.
-        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let node = node()?;
         // SAFETY: the caller's promise.
         if unsafe { name(proc_name) }? != node.name {
@@ -420,8 +420,13 @@ pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
         // Kept until the process is no longer to be found: nobody locks what it would not leave.
         let mut turn = LOCKED.turn();
         turn.keep(node.with_memory(|of_node| std::mem::replace(of_node, Memory::new())));
+        // The program may look at the structure as long as it likes.
+        std::mem::forget(Arc::clone(&node.shared.hps));
         // SYNC: Release as in qx_init; nothing follows.
-        NODE.store(null_mut(), Ordering::Release);
+        let ended = NODE.swap(null_mut(), Ordering::Release);
+        // SAFETY: qx_init made it of a box. Nobody finds it any more, and of those who did only
+        // threads that are about to leave a call are left.
+        *kept = Some(unsafe { Box::from_raw(ended) });
         Ok(0)
     })
 }

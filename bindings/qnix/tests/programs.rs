@@ -51,6 +51,11 @@ fn what_is_locked_stays_locked_when_a_process_joins_again() {
 }
 
 #[test]
+fn what_a_cluster_had_open_is_closed_when_the_next_one_has_ended() {
+    succeeds("rejoins");
+}
+
+#[test]
 fn memory_is_locked_by_several_threads_while_messages_go_on() {
     succeeds("locking");
 }

@@ -2,15 +2,16 @@
 
 use super::{ERRNO, PROCESS, call, command, process};
 use crate::error::{Error, Result};
-use crate::process::Process;
+use crate::process::{Lifetime, Process};
 use crate::settings::{OURS, Settings};
 use lapis_core::sync::Ordering;
 use lapis_core::sync::blocking::Mutex;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
-/// One at a time begins or ends.
-static CHANGING: Mutex<()> = Mutex::new(());
+/// One at a time begins or ends. What ended last is kept until the next one has ended: a thread
+/// that is still in one of its calls finds memory there and an error.
+static CHANGING: Mutex<Option<Box<Process>>> = Mutex::new(None);
 
 /// Joins the job; returns when all processes have.
 ///
@@ -20,7 +21,7 @@ static CHANGING: Mutex<()> = Mutex::new(());
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
     call("acp_init", -1, || {
-        enter(|| {
+        enter(Lifetime::UntilTheNextEnds, || {
             if argc.is_null() || argv.is_null() {
                 return Settings::of_command_line();
             }
@@ -32,25 +33,34 @@ pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char)
 }
 
 /// Joins the job, for whichever interface.
-pub(crate) fn enter(settings: impl FnOnce() -> Result<Settings>) -> Result<&'static Process> {
+pub(crate) fn enter(
+    lifetime: Lifetime,
+    settings: impl FnOnce() -> Result<Settings>,
+) -> Result<&'static Process> {
     let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if process().is_ok() {
         return Err(Error::Initialized);
     }
     lapis_log::install();
-    let process = Process::join(settings()?)?;
+    let joined = Process::join(settings()?, lifetime)?;
     // SYNC: Release pairs with `process`.
-    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
-    Ok(process)
+    PROCESS.store(joined, Ordering::Release);
+    process()
 }
 
 /// Leaves the job, for whichever interface.
 pub(crate) fn leave() -> Result {
-    let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut kept = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let process = process()?;
     // SYNC: Release as in `enter`: whoever sees no process sees no memory of it.
-    PROCESS.store(null_mut(), Ordering::Release);
-    process.finalize()
+    let ended = PROCESS.swap(null_mut(), Ordering::Release);
+    let outcome = process.finalize();
+    if process.may_be_freed() {
+        // SAFETY: `join` made it of a box. Nobody finds it any more, and of those who did only
+        // threads that are about to leave a call are left.
+        *kept = Some(unsafe { Box::from_raw(ended) });
+    }
+    outcome
 }
 
 /// Takes ACP's arguments out of the program's.

@@ -33,7 +33,7 @@ thread_local! {
 fn process() -> Result<&'static Process> {
     // SYNC: Acquire pairs with acp_init's Release.
     let process = PROCESS.load(Ordering::Acquire);
-    // SAFETY: acp_init stored it, and nobody frees it.
+    // SAFETY: acp_init stored it, and it is kept for long after acp_finalize has taken it out.
     unsafe { process.as_ref() }.ok_or(Error::NotInitialized)
 }
 

@@ -22,7 +22,7 @@ pub use map::GlobalMap;
 
 use crate::error::{Error, Result};
 use crate::exports::{enter, leave};
-use crate::process::Process;
+use crate::process::{Lifetime, Process};
 use crate::settings::Settings;
 use std::marker::PhantomData;
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Job {
 /// ```
 #[doc(alias = "acp_init")]
 pub fn init() -> Result<Job> {
-    enter(Settings::of_command_line).map(|process| Job { process })
+    enter(Lifetime::ForEver, Settings::of_command_line).map(|process| Job { process })
 }
 
 /// Joins a job with the given sizes, in bytes, of starter memory and of the heap of [`Job::alloc`].
@@ -75,7 +75,8 @@ pub fn with_memory(starter: u64, heap: u64) -> Result<Job> {
     if [starter, heap].iter().any(|bytes| !(1..1 << 44).contains(bytes)) {
         return Err(Error::Size);
     }
-    enter(|| Ok(Settings { starter, heap, ..Settings::default() })).map(|process| Job { process })
+    enter(Lifetime::ForEver, || Ok(Settings { starter, heap, ..Settings::default() }))
+        .map(|process| Job { process })
 }
 
 impl Job {
