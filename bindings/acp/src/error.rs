@@ -6,7 +6,7 @@ use std::ffi::c_int;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {
-    /// Before acp_init or after acp_finalize.
+    /// Before acp_init or after acp_finalize, or in a forked child.
     NotInitialized,
     /// acp_init was called already.
     Initialized,
@@ -136,7 +136,7 @@ impl Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::NotInitialized => "acp_init has not been called, or acp_finalize has",
+            Self::NotInitialized => "this process has not called acp_init, or has called acp_finalize",
             Self::Initialized => "acp_init was called before",
             Self::Job => "the job could not be joined; an earlier line says why",
             Self::Option => "an argument --acp-... that ACP does not take; an earlier line says why",

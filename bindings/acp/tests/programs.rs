@@ -63,6 +63,11 @@ fn what_a_job_had_open_is_closed_when_the_next_one_has_ended() {
 }
 
 #[test]
+fn a_forked_child_does_its_parents_job_no_harm() {
+    succeeds("forked");
+}
+
+#[test]
 fn addresses_name_what_is_registered_and_nothing_else() {
     succeeds("memory");
 }

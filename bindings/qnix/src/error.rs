@@ -35,7 +35,7 @@ macro_rules! errors {
 
 errors! {
     Null = -1, "QX_ERR_NULL", "a pointer is NULL that must not be";
-    NotInitialized = -2, "QX_ERR_NOT_INITIALIZED", "qx_init has not succeeded, or qx_end was called";
+    NotInitialized = -2, "QX_ERR_NOT_INITIALIZED", "this process has not called qx_init with success, or has called qx_end";
     Initialized = -3, "QX_ERR_INITIALIZED", "qx_init was called already";
     Name = -4, "QX_ERR_NAME", "the process's name, its group or the group's size contradict each other or other processes";
     Process = -5, "QX_ERR_PROCESS", "no process has that name";

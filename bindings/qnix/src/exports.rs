@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 /// This process, from qx_init to qx_end.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
@@ -37,6 +37,22 @@ fn node() -> Result<&'static Node> {
     let node = NODE.load(Ordering::Acquire);
     // SAFETY: qx_init stored it, and it is kept for long after qx_end has taken it out.
     unsafe { node.as_ref() }.ok_or(Error::NotInitialized)
+}
+
+/// A forked child is none of the cluster's: it would write over what its parent has in shared
+/// memory.
+extern "C" fn forked() {
+    // The child has this thread alone.
+    NODE.store(null_mut(), Ordering::Relaxed);
+}
+
+fn watch_forks() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // SAFETY: the function lives as long as the library, which is never unloaded while the
+        // program is in a cluster.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    });
 }
 
 fn call(f: impl FnOnce() -> Result<usize>) -> c_int {
@@ -111,6 +127,7 @@ pub unsafe extern "C" fn qx_init(
         if !sound {
             return Err(Error::Name);
         }
+        watch_forks();
         let node = Box::new(Node::join(name, group_size)?);
         if let Some(memory) = LOCKED.turn().take() {
             node.with_memory(|of_node| *of_node = memory);

@@ -56,6 +56,11 @@ fn what_a_cluster_had_open_is_closed_when_the_next_one_has_ended() {
 }
 
 #[test]
+fn a_forked_child_does_its_parents_cluster_no_harm() {
+    succeeds("forked");
+}
+
+#[test]
 fn memory_is_locked_by_several_threads_while_messages_go_on() {
     succeeds("locking");
 }

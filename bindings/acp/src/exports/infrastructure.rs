@@ -8,6 +8,7 @@ use lapis_core::sync::Ordering;
 use lapis_core::sync::blocking::Mutex;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
+use std::sync::Once;
 
 /// One at a time begins or ends. What ended last is kept until the next one has ended: a thread
 /// that is still in one of its calls finds memory there and an error.
@@ -42,10 +43,26 @@ pub(crate) fn enter(
         return Err(Error::Initialized);
     }
     lapis_log::install();
+    watch_forks();
     let joined = Process::join(settings()?, lifetime)?;
     // SYNC: Release pairs with `process`.
     PROCESS.store(joined, Ordering::Release);
     process()
+}
+
+/// A forked child is none of the job's: it would write over what its parent has in shared memory.
+extern "C" fn forked() {
+    // The child has this thread alone.
+    PROCESS.store(null_mut(), Ordering::Relaxed);
+}
+
+fn watch_forks() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // SAFETY: the function lives as long as the library, which is never unloaded while the
+        // program has a job.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    });
 }
 
 /// Leaves the job, for whichever interface.
