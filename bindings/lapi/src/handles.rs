@@ -9,7 +9,7 @@ use crate::abi::{LAPI_ERR_HNDL_INVALID, LAPI_ERR_UNKNOWN, lapi_handle_t};
 use crate::sync::lock;
 use lapis_core::context::Call;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
+use lapis_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
 use lapis_core::{Context, Error};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
@@ -34,8 +34,6 @@ pub(crate) struct Instance {
     pub(crate) persistent: bool,
     /// Where header handlers are, here and at other tasks.
     pub(crate) code: crate::code::Code,
-    /// ACK_THRESHOLD.
-    pub(crate) ack_threshold: AtomicI32,
     /// MAX_PKT_SZ: user header and data that fit one packet to any task.
     pub(crate) packet_size: c_int,
     /// One collective call at a time, whatever thread makes it.

@@ -2,6 +2,7 @@
 
 use super::{Context, Shared};
 use super::{Delivery, Handler};
+use crate::datagrams::Timing;
 use crate::error::Result;
 use crate::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use crate::sync::Ordering;
@@ -126,5 +127,15 @@ impl Shared {
     /// How long a task may be silent before it counts as unreachable.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(u64::from(self.attributes.timeout_s.load(Ordering::Relaxed)))
+    }
+
+    /// The timings of packet engines, as the program has set them since.
+    pub(super) fn timing(&self) -> Timing {
+        let configured = Timing::of(&self.config);
+        Timing {
+            timeout: configured.timeout.map(|_| self.timeout()),
+            ack_threshold: self.attributes.ack_threshold.load(Ordering::Relaxed),
+            ..configured
+        }
     }
 }

@@ -23,9 +23,15 @@ const UNHEARD: u8 = 4;
 const LATE: Duration = Duration::from_micros(50);
 
 impl Context {
+    /// The number of packets after which an acknowledgement is sent.
+    pub fn ack_threshold(&self) -> u32 {
+        self.shared.attributes.ack_threshold.load(Ordering::Relaxed)
+    }
+
     /// Sets the number of packets after which an acknowledgement is sent.
     #[doc(alias = "ACK_THRESHOLD")]
     pub fn set_ack_threshold(&self, packets: u32) {
+        self.shared.attributes.ack_threshold.store(packets, Ordering::Relaxed);
         for (_, datagrams) in self.locked().links.engines() {
             datagrams.set_ack_threshold(packets);
         }

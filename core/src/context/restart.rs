@@ -9,7 +9,7 @@ use super::card::{address_for, card_key, epoch_of, plain_address};
 use super::{Context, Locked, Shared};
 use crate::bootstrap::Entry;
 use crate::context::State;
-use crate::datagrams::{Datagrams, Parties, Timing};
+use crate::datagrams::{Datagrams, Parties};
 use crate::error::{Error, Result};
 use crate::state::{PeerLane, PeerState, Route};
 use crate::sync::Ordering;
@@ -193,7 +193,7 @@ impl Locked<'_> {
                     Some(datagrams) => datagrams.adopt(peer, params.epoch),
                     none => {
                         params.peers.push((peer, None));
-                        *none = Some(Box::new(Datagrams::new(link, Timing::of(&shared.config), &params)?));
+                        *none = Some(Box::new(Datagrams::new(link, shared.timing(), &params)?));
                         state.links.with_engines = true;
                     }
                 }

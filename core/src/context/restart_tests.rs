@@ -243,6 +243,23 @@ fn a_successor_that_was_found_by_chance_can_be_talked_to_at_once() {
     end(&context);
 }
 
+/// The engine is made when the successor is found, long after the program has set them.
+#[test]
+fn a_link_that_is_first_used_for_a_successor_has_the_timeout_and_threshold_that_were_set() {
+    let (context, _) = context();
+    context.set_timeout(Duration::from_secs(77));
+    context.set_ack_threshold(5);
+    assert!(context.locked().engine_to(PEER).is_none(), "the first process is reached without datagrams");
+    LEFT.with_borrow_mut(|left| left.extend([packet(&Header::new(Kind::Epoch, 1, 1)), None]));
+    context.progress().unwrap();
+    let mut locked = context.locked();
+    let set = locked.engine_to(PEER).map(|(_, datagrams)| datagrams.timeout_and_ack_threshold());
+    assert_eq!(set, Some((Some(77_000_000_000), 5)));
+    drop(locked);
+    assert_eq!((context.timeout(), context.ack_threshold()), (Duration::from_secs(77), 5));
+    end(&context);
+}
+
 /// A thread asks the store where the successor is.
 #[test]
 fn the_launcher_is_told_of_an_abort_although_another_thread_is_in_the_store() {

@@ -106,6 +106,7 @@ pub(crate) struct Attributes {
     pub(crate) interrupts: AtomicBool,
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
+    pub(crate) ack_threshold: AtomicU32,
     pub(crate) adaptive_spin: AdaptiveSpin,
 }
 
@@ -115,6 +116,7 @@ impl Attributes {
             interrupts: AtomicBool::new(*config.interrupt.get()),
             checks: AtomicBool::new(*config.error_chk.get()),
             timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
+            ack_threshold: AtomicU32::new(*config.ack_thresh.get()),
             adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
         }
     }

@@ -166,6 +166,15 @@ fn end_to(peers: Vec<(PeerId, Option<u32>)>, task: PeerId, epoch: u32, config: &
     (link, datagrams)
 }
 
+#[cfg(not(any(miri, loom)))]
+impl Datagrams {
+    /// TIMEOUT in nanoseconds and ACK_THRESHOLD, as the engine has them.
+    pub(crate) fn timeout_and_ack_threshold(&self) -> (Option<u64>, u8) {
+        let config = self.engine.config();
+        (config.peer_timeout, config.ack_threshold)
+    }
+}
+
 /// A packet of this kind with a number.
 pub(crate) fn packet(kind: Kind, number: u32) -> Vec<u8> {
     let mut bytes = vec![kind as u8; 64];

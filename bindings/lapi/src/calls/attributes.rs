@@ -9,7 +9,6 @@ use lapis_core::Context;
 use lapis_core::config::{ACK_THRESHOLD_RANGE, TIMEOUT_RANGE};
 use lapis_core::handlers::HANDLER_TABLE_SIZE;
 use lapis_core::message::MAX_USER_HEADER;
-use lapis_core::sync::Ordering;
 use lapis_core::wire::MAX_HEADER;
 use std::ffi::c_int;
 use std::time::Duration;
@@ -90,7 +89,7 @@ fn number(instance: &Instance, query: lapi_query_t) -> c_int {
         // An atom has to fit into every packet beside the longest user header.
         MAX_ATOM_SIZE => lapis_dgsp::isa::MAX_ATOM_SIZE,
         MAX_PKTS_OUT => PACKETS_OUT,
-        ACK_THRESHOLD => instance.ack_threshold.load(Ordering::Relaxed),
+        ACK_THRESHOLD => context.ack_threshold() as c_int,
         QUERY_SHM_ENABLED => c_int::from(near(context).is_some()),
         QUERY_SHM_NUM_TASKS => near(context).map_or(0, |tasks| tasks.len() as c_int),
         BULK_XFER => c_int::from(*config.use_bulk_xfer.get()),
@@ -145,7 +144,6 @@ pub(crate) unsafe extern "C" fn senv(hndl: lapi_handle_t, query: lapi_query_t, s
                 context.set_timeout(Duration::from_secs(set_val as u64));
             }
             ACK_THRESHOLD if ACK_THRESHOLD_RANGE.contains(&value) => {
-                instance.ack_threshold.store(set_val, Ordering::Relaxed);
                 context.set_ack_threshold(set_val as u32);
             }
             TIMEOUT | ACK_THRESHOLD => return Err(LAPI_ERR_SET_VAL),

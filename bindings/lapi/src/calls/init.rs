@@ -11,7 +11,7 @@ use crate::handles::{self, Instance, Reservation};
 use crate::threads::Threads;
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
-use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
+use lapis_core::sync::{AtomicBool, AtomicU64};
 use lapis_core::{Context, Error};
 use std::ffi::c_int;
 use std::sync::Once;
@@ -56,7 +56,6 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         handle: reservation.handle(),
         persistent,
         code: Code::of_process(),
-        ack_threshold: AtomicI32::new(*config.ack_thresh.get() as c_int),
         packet_size: super::attributes::packet_size(&context),
         collective: AtomicBool::new(false),
         watches: Default::default(),
