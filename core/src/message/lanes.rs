@@ -139,7 +139,13 @@ impl State {
         if news == 0 {
             return Some(Status::Done);
         }
-        self.link_to(target).map(|link| link.attend(target, news))
+        Some(self.attend_to(target, news))
+    }
+
+    /// Has the transport do what the attention word of a task asked for.
+    #[cold]
+    pub(super) fn attend_to(&mut self, target: PeerId, news: u32) -> Status {
+        self.link_to(target).map_or(Status::PeerDown, |link| link.attend(target, news))
     }
 }
 
@@ -386,11 +392,20 @@ impl From<Option<u32>> for InSlot {
 pub struct Wanted(u32);
 
 impl Locked<'_> {
-    /// Does what the attention word of a task asked for after a message in its lane.
+    /// Does what the attention word of a task asked for after a message in its lane. If the task is
+    /// gone, nobody reads the message: it counts as one that was not sent.
     #[cold]
     #[inline(never)]
     pub(super) fn attend(&mut self, target: PeerId, news: u32) -> Attempt {
-        let gone = self.link_to(target).is_some_and(|link| link.attend(target, news) == Status::PeerDown);
-        if gone { Attempt::Unfit } else { Attempt::Sent }
+        if self.attend_to(target, news) != Status::PeerDown {
+            return Attempt::Sent;
+        }
+        self.peers[target].give_number_back();
+        self.sending.ended -= 1;
+        Attempt::Unfit
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+#[path = "lanes_tests.rs"]
+mod tests;

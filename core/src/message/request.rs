@@ -61,7 +61,7 @@ impl Context {
         let Some(news) = send(&mut section) else { return false };
         if news != 0 {
             // A peer that turns out to be gone: the link's event will end the operation.
-            section.keep().attend(target, news);
+            section.keep().attend_to(target, news);
         }
         true
     }
@@ -74,7 +74,7 @@ impl Locked<'_> {
         let Some(news) = self.send_counted_in_lane(message, completion) else { return false };
         if news != 0 {
             // A peer that turns out to be gone: the link's event will end the operation.
-            self.attend(message.target, news);
+            self.attend_to(message.target, news);
         }
         true
     }

@@ -165,6 +165,14 @@ impl Peer {
         number
     }
 
+    /// A message that has taken a number was not sent after all. A fence would wait for it.
+    pub(crate) fn give_number_back(&mut self) {
+        // Unless everything was given up, or has begun anew, since it took the number.
+        if self.numbered > self.confirmed {
+            self.numbered -= 1;
+        }
+    }
+
     /// Two numbers: one that changes when a message of its is done here, and one that changes when
     /// anything else comes from it.
     pub(crate) fn signs_of_life(&self) -> [u32; 2] {
