@@ -247,6 +247,11 @@ impl Shared {
         let job = self.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         job.entry() != Entry::Once
     }
+
+    /// Whether the program tells where the tasks are.
+    pub(crate) fn is_told_addresses(&self) -> bool {
+        !self.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_empty()
+    }
 }
 
 #[cfg(all(test, not(any(miri, loom))))]

@@ -64,7 +64,8 @@ impl Context {
     /// Talks to a purged task again, be it the same process or one that was started in its place.
     ///
     /// If its process has ended, another link than that of shared memory is needed, which knows
-    /// this process only.
+    /// this process only. In a job whose program tells the addresses, nobody but the program knows
+    /// whether a task has begun again: one that has not is silent until TIMEOUT.
     ///
     /// *LAPI Guide, LAPI_Resume_totask.*
     ///
@@ -80,19 +81,11 @@ impl Context {
             return Ok(());
         }
         let replaced = locked.look_for(target);
-        let state = &mut *locked;
-        let p = &mut state.peers[target];
-        if p.dead || p.farewell {
-            let reason = match p.process {
-                _ if p.farewell => "it has terminated its context and no other process has taken its place",
-                Some(_) => {
-                    "its process has ended and no other has taken its place yet: resume it again when one has"
-                }
-                None => "its process has ended, and this job's tasks can't be started anew",
-            };
+        if let Some(reason) = locked.is_out_of_reach(target) {
             return Err(Error::TargetDown { task: target, reason: reason.into() });
         }
-        p.state = PeerState::Up;
+        let state = &mut *locked;
+        state.peers[target].state = PeerState::Up;
         if !replaced {
             self.shared.windows[target as usize].open();
         }
@@ -241,6 +234,29 @@ impl Locked<'_> {
         }
         self.tell_watch(peer);
         self.shared().wake_sleepers();
+    }
+
+    /// Why a purged peer can't be resumed, if it can't.
+    fn is_out_of_reach(&mut self, peer: PeerId) -> Option<&'static str> {
+        let is_told = self.shared().is_told_addresses();
+        let over_an_engine = self.engine_to(peer).is_some();
+        let p = &mut self.peers[peer];
+        if is_told && over_an_engine {
+            // The program alone knows whether the task has begun again, and says so by this call.
+            p.farewell = false;
+        }
+        match p.process {
+            _ if !p.dead && !p.farewell => None,
+            _ if is_told => Some(
+                "it has ended, and was reached over shared memory, which leads to no other process: set LAPI_USE_SHM=no \
+                 in all tasks of a job that is to take up tasks that were restarted",
+            ),
+            _ if p.farewell => Some("it has terminated its context and no other process has taken its place"),
+            Some(_) => Some(
+                "its process has ended and no other has taken its place yet: resume it again when one has",
+            ),
+            None => Some("its process has ended, and this job's tasks can't be started anew"),
+        }
     }
 
     /// Everything begins anew with what seems to be the same process, and is over a link that no

@@ -4,7 +4,7 @@ use super::super::two_tasks::{self, PEER, bring};
 use crate::Context;
 use crate::context::{Delivery, HandlerId, Notify, Operation, RemoteMemory};
 use crate::datagrams::Datagrams;
-use crate::datagrams::tests::{poll, under_way};
+use crate::datagrams::tests::{end_of, poll, under_way};
 use crate::error::Error;
 use crate::handlers::Incoming;
 use crate::state::Waiting;
@@ -92,6 +92,32 @@ fn what_one_poll_brought_with_the_message_whose_handler_purges_belongs_to_the_fo
     drop(locked);
     context.purge(PEER).unwrap();
     context.terminate().unwrap();
+}
+
+/// It has begun again, as the same process or as another one: the program alone knows that.
+#[test]
+fn a_task_that_took_its_leave_is_resumed_where_the_program_tells_the_addresses() {
+    for is_told in [false, true] {
+        let (context, mut link, mut far) =
+            if is_told { two_tasks::pair_of_told_addresses() } else { two_tasks::pair() };
+        let came = counting(&context);
+        meet(&context, &mut link, &mut far, &came);
+        context.locked().peer_ended(PEER, 0);
+        context.purge(PEER).unwrap();
+        let outcome = context.resume(PEER);
+        if is_told {
+            outcome.unwrap();
+            context.reachable(PEER).unwrap();
+            assert!(!context.has_left(PEER));
+            came.store(0, Ordering::Relaxed);
+            let (mut link, mut far) = end_of(PEER, 2, None);
+            meet(&context, &mut link, &mut far, &came);
+            context.purge(PEER).unwrap();
+        } else {
+            assert!(matches!(outcome, Err(Error::TargetDown { task: PEER, .. })), "{outcome:?}");
+        }
+        context.terminate().unwrap();
+    }
 }
 
 /// What a handler answers that purges the sender of its message, and perhaps resumes it, would

@@ -4,7 +4,7 @@
 use crate::Context;
 use crate::HandlerId;
 use crate::bootstrap::{Bootstrap, BootstrapError, JobInfo, Origin};
-use crate::context::RemoteMemory;
+use crate::context::{ContextBuilder, RemoteMemory};
 use crate::datagrams::Datagrams;
 use crate::datagrams::tests as wire;
 use crate::error::Error;
@@ -14,6 +14,7 @@ use crate::stats::Path;
 use crate::transport::abi::TransportOps;
 use crate::transport::{Link, PeerId};
 use crate::wire::{Encoded, Header, Kind};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// The other task.
@@ -26,8 +27,20 @@ pub(crate) fn pair() -> (Context, Link, Datagrams) {
     (context, link, far)
 }
 
+/// The same where the program tells the addresses.
+pub(crate) fn pair_of_told_addresses() -> (Context, Link, Datagrams) {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+    let context = builder_over(wire::table()).addresses(vec![vec![at]; 2]).init().unwrap();
+    let (link, far) = wire::end_of(1, 1, None);
+    (context, link, far)
+}
+
 /// Task 0, whose way to task 1 is this transport.
 pub(crate) fn context_over(transport: &'static TransportOps) -> Context {
+    builder_over(transport).init().unwrap()
+}
+
+fn builder_over(transport: &'static TransportOps) -> ContextBuilder {
     let job =
         JobInfo { id: "j".into(), secret: [7; 32], origin: Origin::Launcher, local_tasks: Some(vec![0, 1]) };
     Context::builder()
@@ -36,8 +49,6 @@ pub(crate) fn context_over(transport: &'static TransportOps) -> Context {
         .transport(own())
         .transport(transport)
         .interrupts(false)
-        .init()
-        .unwrap()
 }
 
 /// Handles a packet as one that has come from the other task.

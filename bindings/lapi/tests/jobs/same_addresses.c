@@ -1,6 +1,7 @@
 /*
  * Two tasks started by hand begin and end a context several times, each time with the same UDP addresses: told in a list, then by a handler.
- * A thread still waits in each context that ends.
+ * A thread still waits in each context that ends. Without shared memory one of them begins again while the other one stays,
+ * which purges and resumes it.
  */
 //= LAPI Guide, Standalone initialization, a user handler wins over a user list
 //= type=test
@@ -17,6 +18,9 @@
 static lapi_udp_t addresses[2];
 static lapi_cntr_t never;
 static int calls, to_other;
+static volatile int came;
+
+enum { ARRIVAL = 1 };
 
 static int tell(lapi_handle_t *h, lapi_udp_t *local, lapi_udp_t *list, lapi_udpinfo_t *about)
 {
@@ -58,14 +62,19 @@ static void *wait_for_nothing(void *argument)
     return NULL;
 }
 
-static void once(lapi_extend_t *extend)
+static void begin(lapi_extend_t *extend)
 {
     lapi_info_t info;
-    pthread_t waiting;
     memset(&info, 0, sizeof info);
     info.add_info = extend;
     OK(LAPI_Init(&hndl, &info));
     OK(LAPI_Qenv(hndl, TASK_ID, &me));
+}
+
+static void once(lapi_extend_t *extend)
+{
+    pthread_t waiting;
+    begin(extend);
     OK(LAPI_Setcntr(hndl, &never, 0));
     OK(LAPI_Gfence(hndl));
     CHECK(pthread_create(&waiting, NULL, wait_for_nothing, &hndl) == 0);
@@ -79,6 +88,54 @@ static void once(lapi_extend_t *extend)
     CHECK(free_again >= 0 && bind(free_again, (struct sockaddr *)&at, sizeof at) == 0);
     close(free_again);
     meet();
+}
+
+static void *on_arrival(lapi_handle_t *h, void *uhdr, uint *len, ulong *size, compl_hndlr_t **done, void **arg)
+{
+    (void)h, (void)uhdr, (void)len, (void)size, (void)arg;
+    came++;
+    *done = NULL;
+    return NULL;
+}
+
+/* What the other task says, while LAPI goes on. */
+static void hear(void)
+{
+    char byte;
+    while (recv(to_other, &byte, 1, MSG_DONTWAIT) != 1)
+        OK(LAPI_Probe(hndl));
+}
+
+static void say(void)
+{
+    CHECK(write(to_other, "", 1) == 1);
+}
+
+/* Task 1 begins again, and task 0 stays. */
+static void one_begins_again(lapi_extend_t *extend)
+{
+    lapi_cntr_t answered;
+    begin(extend);
+    OK(LAPI_Gfence(hndl));
+    if (me == 1) {
+        OK(LAPI_Term(hndl));
+        begin(extend);
+        OK(LAPI_Addr_set(hndl, (void *)on_arrival, ARRIVAL));
+        say();
+        hear();
+    } else {
+        OK(LAPI_Addr_set(hndl, (void *)on_arrival, ARRIVAL));
+        hear();
+        OK(LAPI_Purge_totask(hndl, 1));
+        OK(LAPI_Resume_totask(hndl, 1));
+        say();
+    }
+    OK(LAPI_Setcntr(hndl, &answered, 0));
+    OK(LAPI_Amsend(hndl, !me, (void *)ARRIVAL, NULL, 0, NULL, 0, NULL, NULL, &answered));
+    OK(LAPI_Waitcntr(hndl, &answered, 1, NULL));
+    while (!came)
+        OK(LAPI_Probe(hndl));
+    OK(LAPI_Term(hndl));
 }
 
 int main(void)
@@ -105,6 +162,12 @@ int main(void)
         once(&extend);
     }
     CHECK(calls == ROUNDS);
+    if (strcmp(getenv("LAPI_USE_SHM"), "no") == 0) {
+        lapi_extend_t extend;
+        memset(&extend, 0, sizeof extend);
+        extend.add_udp_addrs = addresses;
+        one_begins_again(&extend);
+    }
     if (other) {
         CHECK(waitpid(other, &status, 0) == other && status == 0);
     }
