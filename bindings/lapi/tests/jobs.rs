@@ -329,6 +329,19 @@ fn initialization_gives_the_guides_codes() {
     }
 }
 
+/// Others would be told that they are alone.
+#[test]
+fn only_tasks_started_by_hand_are_asked_for_addresses() {
+    let program = job_program("init_codes");
+    let pmi = [("PMI_FD", "900"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")];
+    for launched in [&pmi[..], &[("PMI_SIZE", "2")], &[("SLURM_STEP_NUM_TASKS", "4")]] {
+        by_hand(&program, LAPI_ERR_UNKNOWN, &["extend", "handler"], launched);
+    }
+    // Unless the user has described the tasks.
+    let described = [("SLURM_STEP_NUM_TASKS", "4"), ("MP_PROCS", "2"), ("MP_CHILD", "0")];
+    by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], &described);
+}
+
 #[test]
 fn shared_memory_alone_must_be_there_and_possible() {
     let program = job_program("init_codes");

@@ -99,6 +99,16 @@ pub struct Announcement {
     pub tasks: Option<u32>,
 }
 
+impl Announcement {
+    /// Whether the user has described the tasks, and no launcher knows them.
+    pub fn is_by_hand(&self) -> bool {
+        self.source == BY_HAND
+    }
+}
+
+/// The way of tasks that the user describes.
+const BY_HAND: &str = "tasks started by hand";
+
 /// Names of the ways in which a job is looked for, in that order.
 pub fn sources() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|source| source.name)
@@ -128,7 +138,7 @@ const SOURCES: &[Source] = &[
         look: |e| refuse_foreign(e).map(|()| None),
         join: |e, _| refuse_foreign(e).map(|()| None),
     },
-    Source { name: "tasks started by hand", look: see_standalone, join: from_standalone },
+    Source { name: BY_HAND, look: see_standalone, join: from_standalone },
 ];
 
 fn see(

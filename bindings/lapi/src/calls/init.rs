@@ -9,6 +9,7 @@ use crate::failure::{self, Outcome, cold};
 use crate::handlers::{arrivals, notify};
 use crate::handles::{self, Instance, Reservation};
 use crate::threads::Threads;
+use lapis_core::bootstrap;
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
 use lapis_core::sync::{AtomicBool, AtomicU64};
@@ -42,11 +43,12 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     }
     let environment = Environment::of_process();
     let config = configure(&environment)?;
-    check_environment(&config, &environment)?;
+    let by_hand = is_by_hand(&config, &environment);
+    check_environment(&config, by_hand)?;
     let reservation = handles::reserve(info.instance_no).map_err(failed)?;
     // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its
     // prototype.
-    let addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
+    let addresses = unsafe { udp::addresses(&reservation, info, &config, by_hand) }?;
     let context = open(info, &reservation, &environment, addresses).map_err(|error| {
         let code = failed(error);
         if *config.use_shm.get() == UseShm::Only { without_shared_memory(code) } else { code }
@@ -108,8 +110,19 @@ fn configure(environment: &Environment) -> Outcome<Config> {
     Ok(config)
 }
 
+/// Whether no launcher has started the tasks: nobody but the program, or a store that the tasks
+/// share, says where they are.
+fn is_by_hand(config: &Config, environment: &Environment) -> bool {
+    match bootstrap::announcement(&environment.into()) {
+        Ok(announced) => announced.is_none_or(|job| job.is_by_hand()),
+        // A launcher that tells no task where the others are, or variables that are wrong: those
+        // who join the job say so, unless the user has described it.
+        Err(_) => config.procs.get().is_some(),
+    }
+}
+
 /// Network statements and MP_MSG_API.
-fn check_environment(config: &Config, environment: &Environment) -> Outcome {
+fn check_environment(config: &Config, by_hand: bool) -> Outcome {
     //= LAPI Guide, Setting environment variables, MP_MSG_API=mpi does not provide for LAPI
     if *config.msg_api.get() == Some(MsgApi::Mpi) {
         tracing::error!(target: "lapis::init", "LAPI_Init: MP_MSG_API=mpi leaves LAPI out; set it to lapi, or lapi,mpi");
@@ -119,9 +132,9 @@ fn check_environment(config: &Config, environment: &Environment) -> Outcome {
         tracing::error!(target: "lapis::init", "LAPI_Init: set MP_LAPI_INET_ADDR or MP_LAPI_NETWORK, not both");
         return Err(LAPI_ERR_BOTH_NETSTR_SET);
     }
-    let by_hand = config.procs.get().is_some_and(|n| n > 1) && environment.get("LAPIS_KVS").is_none();
+    let several = config.procs.get().is_some_and(|n| n > 1);
     let needs_window = *config.euilib.get() == EuiLib::Us && *config.use_shm.get() != UseShm::Only;
-    if by_hand && needs_window && config.network.get().is_none() {
+    if by_hand && several && needs_window && config.network.get().is_none() {
         tracing::error!(target: "lapis::init", "LAPI_Init: MP_EUILIB=us needs MP_LAPI_NETWORK when tasks are started by hand");
         return Err(LAPI_ERR_NO_NETSTR_SET);
     }

@@ -18,7 +18,7 @@ fn address(udp: &lapi_udp_t) -> SocketAddr {
     SocketAddrV4::new(Ipv4Addr::from(u32::from_be(udp.ip_addr)), u16::from_be(udp.port_no)).into()
 }
 
-/// Asks the program for the addresses of a job whose tasks were started by hand.
+/// Asks the program for the addresses of a job whose tasks were started by hand, as `by_hand` says.
 ///
 /// # Safety
 /// `info.add_info` is NULL or a lapi_extend_t with a handler of its type and a list of its length,
@@ -28,10 +28,10 @@ pub(super) unsafe fn addresses(
     reservation: &Reservation,
     info: &lapi_info_t,
     config: &Config,
+    by_hand: bool,
 ) -> Outcome<Addresses> {
     // A task that nothing is said about is a job of its own.
     let (tasks, task) = (config.procs.get().unwrap_or(1), config.child.get().unwrap_or(0));
-    let by_hand = std::env::var_os("LAPIS_KVS").is_none();
     // SAFETY: the caller's promise.
     let Some(extend) = (unsafe { info.add_info.as_ref() }) else { return Ok(Vec::new()) };
     let over_udp = *config.euilib.get() == EuiLib::Ip && *config.use_shm.get() != UseShm::Only;
