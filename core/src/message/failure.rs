@@ -81,7 +81,8 @@ impl Context {
             return Ok(());
         }
         let replaced = locked.look_for(target);
-        if let Some(reason) = locked.is_out_of_reach(target) {
+        locked.believe_the_program(target);
+        if let Some(reason) = locked.why_out_of_reach(target) {
             return Err(Error::TargetDown { task: target, reason: reason.into() });
         }
         let state = &mut *locked;
@@ -236,15 +237,18 @@ impl Locked<'_> {
         self.shared().wake_sleepers();
     }
 
-    /// Why a purged peer can't be resumed, if it can't.
-    fn is_out_of_reach(&mut self, peer: PeerId) -> Option<&'static str> {
-        let is_told = self.shared().is_told_addresses();
-        let over_an_engine = self.engine_to(peer).is_some();
-        let p = &mut self.peers[peer];
-        if is_told && over_an_engine {
-            // The program alone knows whether the task has begun again, and says so by this call.
-            p.farewell = false;
+    /// Where the program tells the addresses, it alone knows whether a task has begun again, and says
+    /// so by resuming it.
+    fn believe_the_program(&mut self, peer: PeerId) {
+        if self.shared().is_told_addresses() && self.engine_to(peer).is_some() {
+            self.peers[peer].farewell = false;
         }
+    }
+
+    /// Why a purged peer can't be resumed, if it can't.
+    fn why_out_of_reach(&self, peer: PeerId) -> Option<&'static str> {
+        let is_told = self.shared().is_told_addresses();
+        let p = &self.peers[peer];
         match p.process {
             _ if !p.dead && !p.farewell => None,
             _ if is_told => Some(
