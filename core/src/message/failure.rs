@@ -237,8 +237,8 @@ impl Locked<'_> {
         self.shared().wake_sleepers();
     }
 
-    /// Where the program tells the addresses, it alone knows whether a task has begun again, and says
-    /// so by resuming it.
+    /// Where the program tells the addresses, it alone knows whether a task has begun again, and
+    /// says so by resuming it.
     fn believe_the_program(&mut self, peer: PeerId) {
         if self.shared().is_told_addresses() && self.engine_to(peer).is_some() {
             self.peers[peer].farewell = false;

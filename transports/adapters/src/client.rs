@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const SHOWING: Duration = Duration::from_secs(2);
 
 /// For so long at most, and so often, something is asked for again that may be there soon: a window
-/// that somebody is about to let go of, or that a daemon which has just begun has still to be shown.
+/// that somebody is about to let go of, or that a daemon which has just begun has still to be
+/// shown.
 const SOON: Duration = Duration::from_secs(10);
 const BETWEEN: Duration = Duration::from_millis(5);
 
@@ -106,8 +107,8 @@ impl Daemon {
         has_gone(&self.channel, &self.late)
     }
 
-    /// Asks something, for each answer to which so long is waited at most. What may be there soon is
-    /// asked for again for no longer than that, either.
+    /// Asks something, for each answer to which so long is waited at most. What may be there soon
+    /// is asked for again for no longer than that, either.
     pub fn within<R>(&self, patience: Duration, ask: impl FnOnce(&Self) -> R) -> R {
         // The system refuses no such time; and if it did, answers would be waited for as ever.
         let _ = self.channel.be_patient(patience);

@@ -2,8 +2,8 @@
 //!
 //! A daemon may be busy for seconds, or stopped, and the task that asks it stands still meanwhile.
 //! So it is asked seldom, and listened to for a part of the time only: both grow with each question
-//! that it leaves unanswered, so that a slow one can answer in the end. A window that it refuses for
-//! the present is shown to it again at the same pace.
+//! that it leaves unanswered, so that a slow one can answer in the end. A window that it refuses
+//! for the present is shown to it again at the same pace.
 
 use std::time::{Duration, Instant};
 

@@ -24,8 +24,8 @@ const BESIDE: Duration = Duration::from_millis(1500);
 /// The same for the successor of a peer: this task's other traffic stands still meanwhile.
 const AMID: Duration = Duration::from_millis(20);
 
-/// For so long the daemon may take to say what the window of such a successor is, and is asked again
-/// if it has just begun and does not know it yet. Core asks again.
+/// For so long the daemon may take to say what the window of such a successor is, and is asked
+/// again if it has just begun and does not know it yet. Core asks again.
 const ATTACH: Duration = Duration::from_millis(500);
 
 /// How long neighbours are waited for: `is_amid` other traffic, and where a way `is_found` already.
