@@ -70,7 +70,7 @@ impl Engine {
     /// # Safety
     /// The lock is held; the team lives, and such a call is under way.
     pub(crate) unsafe fn begin_silence(&self, team: NonNull<Members>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the team lives, and with the lock held nothing else refers to it.
         unsafe {
             (*team.as_ptr()).memory.awaited = None;
             (*team.as_ptr()).memory.silence = Silence::default();

@@ -154,7 +154,7 @@ impl Rail {
                 return sent;
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the slices are readable until this returns, by the caller's promise.
         let begun = if several { unsafe { self.interrupted.resume(slices) } } else { 0 };
         // A batch that was begun datagram by datagram goes on so: else some would leave twice.
         if several && (begun > 0 || !self.gso.is_due()) {
