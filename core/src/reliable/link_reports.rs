@@ -55,6 +55,8 @@ impl Peer {
         }
         for at in 0..self.paths.len() {
             if self.paths[at].reported == Reported::UpAgain {
+                // Timeouts while it was down say nothing of how soon it answers now.
+                self.paths[at].timeouts = 0;
                 self.comes_back(at, shared);
             }
         }
