@@ -58,3 +58,23 @@ fn messages_arrive_although_paths_change_faster_than_peers_answer() {
         }
     }
 }
+
+#[test]
+fn a_path_whose_link_is_back_soon_asks_again_if_its_first_datagrams_are_lost() {
+    let mut pair = Pair::new();
+    pair.engines[0].hint_path(1, 0, false).unwrap();
+    pair.submit(0, Channel::Request, b"a unit", 0).unwrap();
+    let back = pair.now + 5000 * MS;
+    while pair.now < back {
+        pair.send(0);
+        pair.wires[1].clear();
+        let next = pair.engines[0].next_timeout().expect("it asks again and again");
+        pair.now = pair.now.max(next);
+    }
+    let back = pair.now;
+    pair.engines[0].hint_path(1, 0, true).unwrap();
+    pair.send(0);
+    pair.wires[1].clear();
+    pair.run(20 * MS);
+    assert_eq!(pair.engines[0].outstanding(1), Some(0), "{} ns after", pair.now - back);
+}
